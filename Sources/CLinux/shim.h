@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Swift cannot call by itself: macros, and functions it does not import.
+// Macros and functions that Swift does not import.
 #pragma once
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,17 +22,16 @@
 #include <unistd.h>
 #include <wchar.h>
 
-/* GNU's, which the headers show to those only who define _GNU_SOURCE; Swift's own module of them does not. */
+/* GNU extensions. The headers declare them only with _GNU_SOURCE, which Swift's module of them does not define. */
 extern int pthread_setname_np(pthread_t thread, const char *name);
 extern int pipe2(int ends[2], int flags);
 extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
 extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
-extern int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *end);
 extern int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
-/* The columns of a character on a terminal (wcwidth(3)); -1 if the table of the locale does not have it. */
+/* The columns of a character on a terminal (wcwidth(3)); -1 if the locale's table lacks the character. */
 extern int wcwidth(wchar_t character);
 
-/* environ(7), which Swift does not let be read as a variable. */
+/* environ(7), which Swift cannot read as a variable. */
 extern char **environ;
 static inline char *_Nullable *_Nullable linux_environment(void) { return environ; }
 
@@ -61,19 +59,20 @@ struct linux_credentials {
 struct linux_arrival {
     /* The flags that recvmsg(2) returned, such as MSG_TRUNC. */
     int flags;
-    /* The sender, if the socket has SO_PASSCRED; else its uid is UINT32_MAX, the kernel's word for nobody. */
+    /* The sender, if the socket has SO_PASSCRED; otherwise its uid is UINT32_MAX. */
     struct linux_credentials sender;
     /* The descriptors that came along, which the receiver must close. */
     size_t count;
     int descriptors[LINUX_MAX_DESCRIPTORS];
 };
 
-/* Receives bytes without waiting: what recvmsg(2) returns. There is room for all descriptors of a message, because the kernel releases
-   those without room during the call, which may wait. */
+/* Receives bytes without waiting, and returns the result of recvmsg(2). There is room for all descriptors of a message,
+   because the kernel closes those without room during the call, which may block. */
 static inline ssize_t linux_receive(int fd, void *bytes, size_t size, struct linux_arrival *arrival) {
     union {
         struct cmsghdr header;
-        char room[CMSG_SPACE(LINUX_MAX_DESCRIPTORS * sizeof(int)) + CMSG_SPACE(sizeof(struct linux_credentials)) + 1024];
+        char room[CMSG_SPACE(LINUX_MAX_DESCRIPTORS * sizeof(int)) + CMSG_SPACE(sizeof(struct linux_credentials))
+                  + 1024];
     } control;
     struct iovec vector = {.iov_base = bytes, .iov_len = size};
     struct msghdr message = {

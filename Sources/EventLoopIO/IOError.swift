@@ -18,11 +18,11 @@ public struct IOError: Error, Sendable, CustomStringConvertible {
         case notFound
         /// No process listens at the address.
         case connectionRefused
-        /// This user has no permission.
+        /// This user lacks permission.
         case permissionDenied
-        /// The call took too long, or would have had to wait.
+        /// The call took too long, or would have blocked.
         case timedOut
-        /// There are no more descriptors, memory or ports, for now.
+        /// Descriptors, memory or ports have run out for now.
         case exhausted
         /// Another failure of a system call; see `errno`.
         case systemCall
@@ -35,14 +35,14 @@ public struct IOError: Error, Sendable, CustomStringConvertible {
     /// The error number, or 0 if there is none.
     public let errno: Int32
 
-    /// Creates an error with a message of its own.
+    /// Creates an error with its message.
     public init(_ code: Code, _ message: String, errno: Int32 = 0) {
         self.code = code
         self.message = message
         self.errno = errno
     }
 
-    /// Creates the error of a system call from its number, with what was attempted.
+    /// Creates the error of a system call from its error number and a description of the attempt.
     public init(errno number: Int32, _ attempt: String) {
         let code: Code =
             switch number {

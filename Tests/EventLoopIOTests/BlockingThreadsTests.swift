@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test("hanging lookups delay nobody else, are limited in number, and queued ones get their turn")
+    @Test("hanging lookups delay no other task, are limited in number, and queued lookups run later")
     func hanging() async throws {
         let hanging = Hanging()
         let threads = BlockingThreads(limit: 128)
@@ -42,7 +42,7 @@ import Testing
             for _ in 0..<300 { group.addTask { try await threads.run { hanging.body() } } }
             await hanging.began(128)
             #expect(await threads.isFull)
-            // As many tasks as there could ever be threads: each has its turn while all lookups hang.
+            // As many tasks as there could be threads: each runs while all lookups hang.
             await withTaskGroup(of: Int.self) { tasks in
                 for number in 0..<1000 { tasks.addTask { number } }
                 #expect(await tasks.reduce(0, +) == 499_500)

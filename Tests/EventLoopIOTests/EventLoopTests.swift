@@ -7,7 +7,7 @@ import Testing
 @testable import EventLoopIO
 
 @Suite("The event loop", .timeLimit(.minutes(1))) struct EventLoopTests {
-    @Test("work from another thread runs on the loop, all of it and in order")
+    @Test("all work from another thread runs on the loop, in order")
     func order() async {
         let seen = Seen<Int>()
         for number in 0..<10_000 {
@@ -25,7 +25,7 @@ import Testing
     @Test("nothing runs between a task on the loop and the functions of the loop that it calls")
     @EventLoop func staysOnTheLoop() async {
         let seen = Seen<String>()
-        // Unstructured: a job that waits for the loop while this one runs.
+        // Unstructured, so that its job waits for the loop while this one runs.
         let other = Task { @EventLoop in seen.append("other") }
         await continuation(of: seen)
         await other.value
@@ -42,7 +42,7 @@ import Testing
         seen.append("after")
     }
 
-    @Test("work deferred to the end of the turn runs once the jobs before it have run")
+    @Test("work deferred to the end of the turn runs after the jobs before it")
     func endOfTurn() async {
         let seen = Seen<String>()
         await withCheckedContinuation { continuation in
@@ -57,7 +57,7 @@ import Testing
         #expect(seen.all == ["first", "end"])
     }
 
-    @Test("jobs do not pile up if each turn creates more of them than it has time for")
+    @Test("jobs do not pile up if each turn creates more jobs than it has time for")
     @EventLoop func noPile() async {
         let jobs = JobCount()
         await withCheckedContinuation { continuation in
@@ -76,8 +76,8 @@ import Testing
                         fired.append("late")
                         continuation.resume()
                     }
-                    // The late one is moved far away, and back once the early one has fired, however slow the machine
-                    // is.
+                    // The late timer is moved far away, and back once the early one has fired: this holds on a slow
+                    // machine too.
                     let early = try TimerSource {
                         fired.append("early")
                         late.schedule(after: .zero)
@@ -116,14 +116,14 @@ import Testing
         #expect(fired.all == [])
     }
 
-    /// Timers of tests, which have to exist until they fire.
+    /// Timers of tests, which must exist until they fire.
     private static let keep = Mutex<[TimerSource]>([])
 }
 
 /// Jobs that each take a tenth of a turn.
 @EventLoop private final class JobCount {
     private var waiting = 0
-    /// The most that waited at a time.
+    /// The most jobs that waited at a time.
     private(set) var most = 0
 
     func start(_ count: Int, inEachOf turns: Int, then: @escaping @EventLoop () -> Void) {
@@ -135,11 +135,18 @@ import Testing
     private func start() {
         waiting += 1
         most = max(most, waiting)
-        // Unstructured: a job of its own.
+        // Unstructured, to create a separate job.
         Task { @EventLoop in
             waiting -= 1
             let end = ContinuousClock.now + .microseconds(100)
             while .now < end {}
         }
     }
+}
+
+/// Recorded events, in order, from any thread.
+final class Seen<Element: Sendable>: Sendable {
+    private let elements = Mutex<[Element]>([])
+    var all: [Element] { elements.withLock { $0 } }
+    func append(_ element: Element) { elements.withLock { $0.append(element) } }
 }

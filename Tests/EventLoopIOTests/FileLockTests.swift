@@ -10,7 +10,7 @@ import Testing
 
     deinit { for suffix in ["", ".next", ".precious"] { unlink(path + suffix) } }
 
-    @Test("a lock that another process holds is refused at once, and is free again once that one has ended")
+    @Test("a held lock is refused at once, and is free again once it is released")
     func exclusive() throws {
         var first: FileLock? = try FileLock(at: path)
         let refusal = #expect(throws: IOError.self) { try FileLock(at: path) }
@@ -20,11 +20,11 @@ import Testing
         _ = try FileLock(at: path)
     }
 
-    @Test("a lock is free if its holder has ended, except for a thread that cannot be killed")
+    @Test("a lock is free if its holder has ended, even if one of the holder's threads cannot be killed")
     func holderThatHasEnded() throws {
         let lock = try FileLock(at: path)
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "\(getpid())\n")
-        // A process that has ended and is not yet reaped.
+        // A process that has ended and has not been reaped.
         var child: pid_t = 0
         var arguments: [UnsafeMutablePointer<CChar>?] = [strdup("true"), nil]
         defer { free(arguments[0]) }
@@ -37,7 +37,7 @@ import Testing
         withExtendedLifetime(lock) {}
     }
 
-    @Test("a file that others may open, and have locked, is replaced", arguments: [0o644, 0o666])
+    @Test("a file that other users may open, and have locked, is replaced", arguments: [0o644, 0o666])
     func lockedByOthers(mode: UInt32) throws {
         let foreign = open(path, O_RDWR | O_CREAT, 0o600)
         defer { close(foreign) }
@@ -63,7 +63,7 @@ import Testing
         _ = try FileLock(at: path)
     }
 
-    @Test("a link or a pipe in its place is replaced, and the link's target is left unchanged")
+    @Test("a link or a pipe at the path is replaced, and the link's target is left unchanged")
     func otherFiles() throws {
         let precious = path + ".precious"
         try "precious".write(toFile: precious, atomically: true, encoding: .utf8)

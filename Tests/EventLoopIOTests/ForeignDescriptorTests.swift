@@ -7,7 +7,7 @@ import Testing
 @testable import EventLoopIO
 
 @Suite("Descriptors of other processes", .timeLimit(.minutes(1))) struct ForeignDescriptorTests {
-    /// A connection that this end reads, and the peer's end.
+    /// Creates a connection: the end that is read, and the peer's end.
     private func connection() throws -> (mine: OwnedDescriptor, peer: OwnedDescriptor) {
         var ends: [Int32] = [-1, -1]
         try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
@@ -39,7 +39,7 @@ import Testing
         return count < 0 ? nil : String(decoding: bytes.prefix(count), as: UTF8.self)
     }
 
-    @Test("bytes without descriptors are read; those with descriptors are not, and these are closed")
+    @Test("bytes without descriptors are read; bytes with descriptors are refused, and the descriptors closed")
     func receiving() async throws {
         let (mine, peer) = try connection()
         send("before", to: peer)
@@ -67,7 +67,7 @@ import Testing
         #expect(try await IOSource.wait(for: .readable, of: reading))
     }
 
-    @Test("closing a connection does not wait for a socket in its queue that lingers")
+    @Test("closing a connection does not wait for a lingering socket in its queue")
     func lingering() async throws {
         let (mine, peer) = try connection()
         let (socket, other) = try await lingeringSocket(seconds: 30)
@@ -79,7 +79,7 @@ import Testing
         withExtendedLifetime(other) {}
     }
 
-    /// A socket whose close(2) waits so many seconds (SO_LINGER), because its peer does not read; and that peer.
+    /// Returns a socket whose close(2) blocks (SO_LINGER) because its peer does not read, and that peer.
     private func lingeringSocket(seconds: Int32) async throws -> (OwnedDescriptor, peer: OwnedDescriptor) {
         let listener = try await TCPSocket.listen(at: "127.0.0.1", port: 0)
         var address = sockaddr_in()
@@ -99,7 +99,7 @@ import Testing
         return (socket, peer)
     }
 
-    /// A datagram socket that delivers its input, and a socket that is connected to it.
+    /// Creates a datagram socket that delivers its input, and a socket that is connected to it.
     @EventLoop private func receiver() throws -> (UnixDatagramSocket, peer: OwnedDescriptor, AsyncStream<String>) {
         var ends: [Int32] = [-1, -1]
         try #require(socketpair(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
@@ -110,9 +110,7 @@ import Testing
         return (socket, OwnedDescriptor(adopting: ends[1]), stream)
     }
 
-    @Test(
-        "descriptors of a datagram are released when its text is handled, and later datagrams are received"
-    )
+    @Test("descriptors of a datagram are closed when its text is handled, and later datagrams are received")
     @EventLoop func datagrams() async throws {
         let (socket, peer, stream) = try receiver()
         var iterator = stream.makeAsyncIterator()
@@ -125,13 +123,13 @@ import Testing
             send("behind", to: peer)
             close(pipe[1])
             for text in ["first", "with", "behind"] { #expect(await iterator.next() == text) }
-            // The pipe ends when its last writer is released.
+            // The pipe ends when its last writer is closed.
             #expect(try await IOSource.wait(for: .readable, of: reading))
         }
         socket.cancel()
     }
 
-    @Test("everything sent is received before that is reported, even behind descriptors", arguments: 0..<3)
+    @Test("everything sent is received before the socket reports it, even behind descriptors", arguments: 0..<3)
     @EventLoop func receivesAll(withDescriptor: Int) async throws {
         let (socket, peer, stream) = try receiver()
         var iterator = stream.makeAsyncIterator()

@@ -28,7 +28,7 @@ struct IOSourceTests {
         }
     }
 
-    @Test("All sources that are ready at the same moment are handled, however many")
+    @Test("all sources that are ready at the same time are handled, however many")
     func handlesCrowds() async throws {
         let pipes = (0..<130).map { _ in Pipe() }
         var handled: Set<Int> = []
@@ -47,7 +47,7 @@ struct IOSourceTests {
         for source in sources { source.cancel() }
     }
 
-    @Test("A handler that cancels another ready source keeps it from being handled")
+    @Test("a handler that cancels another ready source keeps it from being handled")
     func cancelsOthers() async throws {
         let pipes = (0..<10).map { _ in Pipe() }
         for pipe in pipes { pipe.fill() }
@@ -58,7 +58,7 @@ struct IOSourceTests {
                 try? IOSource(pipe.reading, events: .readable) { _ in
                     handled += 1
                     for source in sources { source.cancel() }
-                    // A source that replaces a cancelled one does not get its events.
+                    // A source that replaces a cancelled source does not get its events.
                     let quiet = (0..<10).map { _ in Pipe() }
                     sources = quiet.compactMap { pipe in
                         try? IOSource(pipe.reading, events: .readable) { _ in handled += 100 }
@@ -74,7 +74,7 @@ struct IOSourceTests {
         #expect(handled == 1)
     }
 
-    @Test("A handler that ends another ready source's interest keeps it from being handled")
+    @Test("a handler that empties another ready source's events keeps it from being handled")
     func silencesOthers() async throws {
         let pipes = (0..<10).map { _ in Pipe() }
         for pipe in pipes { pipe.fill() }
@@ -93,13 +93,13 @@ struct IOSourceTests {
         for source in sources { source.cancel() }
     }
 
-    @Test("A source without interest is silent, even when its peer has gone, and is notified when interest returns")
+    @Test("a source without events is silent, even when its peer has gone, and reports events once it has some")
     func pauses() async throws {
         let pipe = Pipe()
         pipe.fill()
         var heard = 0
         let source = try IOSource(pipe.reading, events: []) { _ in heard += 1 }
-        // Another source's event shows that the loop has looked.
+        // Another source's event shows that the loop has checked.
         let other = Pipe()
         other.fill()
         var witness: IOSource?
@@ -123,14 +123,14 @@ struct IOSourceTests {
         again?.cancel()
     }
 
-    @Test("A descriptor that cannot be watched is refused, and leaves nothing behind")
+    @Test("a descriptor that cannot be watched is refused")
     func refuses() async throws {
         #expect(throws: IOError.self) {
             try IOSource(OwnedDescriptor(adopting: -1), events: .readable) { _ in }
         }
     }
 
-    @Test("A source whose descriptor cannot be watched for now tries again", .timeLimit(.minutes(1)))
+    @Test("a source whose descriptor cannot be watched for now retries")
     func triesAgain() async throws {
         // A regular file cannot be watched (epoll_ctl(2)), and a pipe takes its number later.
         let descriptor = OwnedDescriptor(adopting: open("/proc/self/exe", O_RDONLY | O_CLOEXEC))
@@ -151,7 +151,7 @@ struct IOSourceTests {
         source?.cancel()
     }
 
-    @Test("A watched descriptor stays open, so that no other source gets its number and loses its events")
+    @Test("a watched descriptor stays open, so that no other source gets its number and loses its events")
     func holdsDescriptor() throws {
         var ends: [Int32] = [-1, -1]
         try #require(pipe(&ends) == 0)

@@ -23,9 +23,7 @@ import Testing
         }
     }
 
-    @Test(
-        "a receiver that does not read delays nobody; then it gets the newest messages, in order, and the number of dropped ones"
-    )
+    @Test("a receiver that does not read delays no sender; later it gets the newest messages and the number dropped")
     func stuckReceiver() async {
         let receiver = Receiver()
         let outbox = Outbox<String>(capacity: 3) {
@@ -58,7 +56,7 @@ import Testing
         receiver.mayRead.signal()
     }
 
-    @Test("a message may replace an unsent one, and keeps its place before the messages in between")
+    @Test("a message may replace an unsent one in its position, before the messages in between")
     func replacingInPlace() {
         var queue = OutboxQueue<String>(capacity: 10)
         for message in ["status 1", "barrier", "status 2"] {
@@ -67,7 +65,7 @@ import Testing
         #expect(drain(&queue) == ["status 2", "barrier"])
     }
 
-    @Test("a message may make an unsent one obsolete, and comes behind the messages in between")
+    @Test("a message may replace an unsent one, and is sent after the messages in between")
     func replacing() {
         var queue = OutboxQueue<String>(capacity: 100)
         let additions = ["status 1", "ready", "status 2"].map { message in
@@ -77,7 +75,7 @@ import Testing
         #expect(drain(&queue) == ["ready", "status 2"])
     }
 
-    @Test("a message larger than the bound is sent, if it is the newest")
+    @Test("a message larger than the capacity is sent if it is the newest")
     func largeMessage() {
         var queue = OutboxQueue<String>(capacity: 10)
         for (message, size) in [("a", 4), ("b", 4), ("large", 50)] {

@@ -7,12 +7,12 @@ import Testing
 
 @Suite("Signals", .serialized, .timeLimit(.minutes(1)))
 @EventLoop struct SignalSourceTests {
-    // A signal that is harmless if it is not handled. It is sent to the loop's own thread, where it is blocked.
+    // A signal that is harmless if it is not handled. It is sent to the loop's thread, where it is blocked.
     private let signal = SIGWINCH
 
     init() { SignalSource.block([signal]) }
 
-    @Test("are handled on the loop, each time they arrive; a cancelled source gets no more")
+    @Test("are handled on the loop each time they arrive; a cancelled source gets no more signals")
     func handles() async throws {
         let (signals, continuation) = AsyncStream.makeStream(of: Int32.self)
         let source = try SignalSource(signal) { continuation.yield($0) }
@@ -28,12 +28,10 @@ import Testing
         other.cancel()
     }
 
-    @Test(
-        "that come after a source was cancelled do not concern the loop, even if a process that is being started has the descriptor"
-    )
+    @Test("do not reach a cancelled source, even if a process that is being started holds its descriptor")
     func copies() async throws {
         let source = try SignalSource(signal) { _ in }
-        // Between fork and exec, the child has them, too.
+        // The child holds copies between fork and exec.
         let copies = try Self.signalDescriptors().map { OwnedDescriptor(adopting: dup($0)) }
         #expect(!copies.isEmpty)
         source.cancel()

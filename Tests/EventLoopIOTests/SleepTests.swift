@@ -5,7 +5,7 @@ import Testing
 
 @testable import EventLoopIO
 
-/// The tests of sleeping take no time: each sleep has no time left, or is cancelled.
+/// These tests take no time: each sleep has zero duration, or is cancelled.
 @Suite("Sleeping on the event loop", .timeLimit(.minutes(1)))
 @EventLoop
 struct SleepTests {
@@ -18,28 +18,28 @@ struct SleepTests {
         var now = timespec()
         clock_gettime(CLOCK_MONOTONIC, &now)
         timer.schedule(after: .seconds(3600))
-        // To the microsecond, as sd-event counts.
+        // sd-event counts in microseconds.
         let earliest = Duration.seconds(now.tv_sec + 3600) + .microseconds(now.tv_nsec / 1000)
         #expect(timer.due >= earliest)
         timer.cancel()
     }
 
-    @Test("timers that are due at the same time are served in few turns")
+    @Test("timers that are due at the same time run in few turns")
     func together() async {
-        // In a process of its own: a loop that other tests keep busy serves one timer in each turn.
+        // In its own process, because a loop that other tests keep busy serves one timer in each turn.
         await #expect(processExitsWith: .success) {
             let turns = try await SleepTests.turns(ofTimers: 200)
             #expect(Set(turns).count < turns.count)
         }
     }
 
-    /// The turns in which timers that are due at once are served.
+    /// Returns the turns in which timers run that are due at once.
     private static func turns(ofTimers count: Int) async throws -> [UInt64] {
         var turns: [UInt64] = []
         let hasEnded = AsyncStream<Void>.makeStream()
         let timers = try (0..<count).map { _ in
             try TimerSource {
-                turns.append(EventLoop.turn)
+                turns.append(EventLoop.executor.turnNumber)
                 if turns.count == count { hasEnded.continuation.finish() }
             }
         }
@@ -52,14 +52,14 @@ struct SleepTests {
     func cancelled() async {
         for isAsleep in [false, true] {
             let task = Task { @EventLoop in try await EventLoop.sleep(for: .seconds(1_000_000)) }
-            // The task's job is in the loop's queue; behind it, the task sleeps.
+            // Behind the task's job in the loop's queue: the task sleeps by then.
             if isAsleep { await Task.yield() }
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
         }
     }
 
-    @Test("a thread of its own returns the result of its function")
+    @Test("a blocking thread returns the result of its function")
     func blockingThread() async {
         let isOnLoop = await BlockingThread.run { EventLoop.executor.isCurrent }
         #expect(!isOnLoop)

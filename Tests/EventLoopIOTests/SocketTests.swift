@@ -8,7 +8,7 @@ import Testing
 @Suite("Unix sockets", .timeLimit(.minutes(1))) struct SocketTests {
     private func temporaryPath() -> String { "/tmp/statusd-test-\(UUID().uuidString.prefix(8))" }
 
-    @Test("a socket with a living listener is refused, one without is replaced")
+    @Test("a socket with a living listener is refused; a socket without one is replaced")
     func livingAndDead() throws {
         let path = temporaryPath()
         defer { unlink(path) }
@@ -30,7 +30,7 @@ import Testing
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "precious")
     }
 
-    @Test("a path that is too long and an invalid address are reported as such")
+    @Test("a path that is too long and an invalid address have their own errors")
     func addresses() throws {
         let long = #expect(throws: IOError.self) {
             try UnixAddress(parsing: "/" + String(repeating: "x", count: 108))
@@ -44,7 +44,7 @@ import Testing
         #expect(try UnixAddress(parsing: "/x") == .path("/x"))
     }
 
-    @Test("a connecting client's credentials are its own")
+    @Test("a connected client's credentials are reported")
     func credentials() async throws {
         let path = temporaryPath()
         defer { unlink(path) }

@@ -8,7 +8,7 @@ import Testing
 @EventLoop struct DatagramSocketTests {
     private let path = "/tmp/statusd-test-\(UUID().uuidString.prefix(8))"
 
-    /// Sends bytes to the socket from another one.
+    /// Sends bytes to the socket from another socket.
     private func send(_ bytes: [UInt8]) throws {
         let sender = OwnedDescriptor(adopting: socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0))
         var address = sockaddr_un()
@@ -22,7 +22,7 @@ import Testing
         try #require(sent == bytes.count, "\(String(cString: strerror(errno)))")
     }
 
-    /// A received datagram, as its length and first byte.
+    /// Creates a socket, and a stream with the length and first byte of each datagram.
     private func received() throws -> (UnixDatagramSocket, AsyncStream<String>) {
         let (stream, continuation) = AsyncStream.makeStream(of: String.self)
         let descriptor = try UnixSocket.bindDatagram(at: path, restrict: { _ in })
@@ -33,7 +33,7 @@ import Testing
         return (socket, stream)
     }
 
-    @Test("deliver each datagram separately and in order, empty ones too")
+    @Test("deliver each datagram separately and in order, including empty ones")
     func inOrder() async throws {
         defer { unlink(path) }
         let (socket, stream) = try received()
@@ -47,7 +47,7 @@ import Testing
         #expect(await iterator.next() == "0 0")
     }
 
-    @Test("deliver everything that was sent before they are finished")
+    @Test("deliver everything that was sent before they finish")
     func finished() async throws {
         defer { unlink(path) }
         let (socket, stream) = try received()
@@ -57,7 +57,7 @@ import Testing
         for number in 1...8 { #expect(await iterator.next() == "1 \(number)") }
     }
 
-    @Test("take no more than their share of a turn, even while they are finished")
+    @Test("take no more than their share of a turn, even while they finish")
     @EventLoop func finishedInTurns() async throws {
         defer { unlink(path) }
         var count = 0

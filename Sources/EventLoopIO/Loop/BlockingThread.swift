@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// Runs a function that may block, such as one that reads files, on a thread of its own.
+/// Runs a function that may block, for example on a file, on its own thread.
 ///
 /// The loop's thread must not wait, and neither must the few threads that run Swift's tasks: everything else would wait
 /// with them.
@@ -18,7 +18,7 @@ public enum BlockingThread {
 
     /// Runs `body` on a new thread and returns its result; nil on a timeout or if the task is cancelled.
     ///
-    /// Then `body` goes on, and its result is dropped: a thread that waits cannot be ended.
+    /// `body` then continues and its result is dropped, because a waiting thread cannot be stopped.
     @EventLoop public static func run<Result: Sendable>(
         within limit: Duration, _ body: @escaping @Sendable () -> Result
     ) async -> Result? {

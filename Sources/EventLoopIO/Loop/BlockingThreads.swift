@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Runs functions that may wait for any time on a bounded number of threads.
+/// Runs functions that may block indefinitely, on a bounded number of threads.
 ///
 /// ``Resolver`` looks up host names on them.
 @EventLoop
 public final class BlockingThreads {
     private let limit: Int
     private var running = 0
-    private var line: [@Sendable () -> Void] = []
+    private var queue: [@Sendable () -> Void] = []
 
     /// Creates the set without starting a thread.
     ///
-    /// - Parameter limit: how many functions may run at a time; others wait in line.
+    /// - Parameter limit: how many functions may run at a time; others wait in a queue.
     public nonisolated init(limit: Int) { self.limit = limit }
 
     /// Whether all threads are in use, so that the next function must wait for one.
@@ -22,7 +22,7 @@ public final class BlockingThreads {
     /// Cancelling the task does not end the wait: only `body` itself knows when it has ended.
     public func run<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
         try await withCheckedThrowingContinuation { continuation in
-            line.append {
+            queue.append {
                 let result = Swift.Result { try body() }
                 EventLoop.perform {
                     self.ended()
@@ -34,9 +34,9 @@ public final class BlockingThreads {
     }
 
     private func start() {
-        guard !isFull, !line.isEmpty else { return }
+        guard !isFull, !queue.isEmpty else { return }
         running += 1
-        BlockingThread.start(line.removeFirst())
+        BlockingThread.start(queue.removeFirst())
     }
 
     private func ended() {

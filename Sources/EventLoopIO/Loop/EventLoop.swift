@@ -2,11 +2,10 @@
 
 import Glibc
 
-/// The event loop: a global actor whose executor is one thread that waits for descriptors, and for timers with
-/// sd-event(3).
+/// The event loop: a global actor whose executor is one thread that waits for descriptors and timers (sd-event(3)).
 ///
-/// Every object that owns a descriptor is isolated to it, so its thread handles input without a hop or a lock. Nothing
-/// on it may wait: a call that blocks holds up everything, and the watchdog notices.
+/// Objects that own a descriptor are isolated to it, so its thread handles input without a hop or a lock. Code on it
+/// must not block: that would delay everything else, and the watchdog would notice.
 @globalActor
 public actor EventLoop {
     /// The one loop of the process.
@@ -35,9 +34,11 @@ public actor EventLoop {
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { Self.executor.asUnownedSerialExecutor() }
 
-    /// Opens /dev/null as each closed standard descriptor, so that no socket gets the number and is written to.
+    /// Opens /dev/null as each closed standard descriptor.
     ///
-    /// It opens for reading only, so writing fails (EBADF), as it should without an output.
+    /// Otherwise output could go to a socket with its number.
+    ///
+    /// It is opened for reading only, so that writing fails (EBADF), as it should without an output.
     private nonisolated static func occupyStandardDescriptors() {
         var descriptor: Int32 = 0
         while descriptor >= 0, descriptor <= STDERR_FILENO { descriptor = open("/dev/null", O_RDONLY) }
@@ -67,23 +68,22 @@ public actor EventLoop {
         executor.endOfTurn.append { assumeIsolated(body) }
     }
 
-    /// Runs `body` in the next turn, after the loop has looked for new events.
+    /// Runs `body` in the next turn, after the loop has checked for new events.
     ///
     /// Use it after a ``TurnShare`` is used up.
     @EventLoop public static func atNextTurn(_ body: @escaping @EventLoop () -> Void) {
         executor.nextTurn.append { assumeIsolated(body) }
     }
 
-    /// The number of the loop's current turn.
-    @EventLoop public static var turn: UInt64 { executor.turnNumber }
-
-    /// Runs `body` as isolated to the loop if the caller is on its thread, as C callbacks are; else stops the process.
+    /// Runs `body` isolated to the loop, or stops the process if the caller is not on the loop's thread.
+    ///
+    /// C callbacks that run on the loop need it.
     public nonisolated static func assumeIsolated<Result: Sendable>(
         _ body: @EventLoop () throws -> Result, file: StaticString = #fileID, line: UInt = #line
     ) rethrows -> Result {
         precondition(executor.isCurrent, "not on the event loop's thread", file: file, line: line)
         // For withoutActuallyEscaping, the compiler writes the length of this file's path into the program, which would
-        // depend on where it was built. It does so for the end of the function, too.
+        // then depend on where it was built. The end of the function has the same effect.
         #sourceLocation(file:"EventLoop.assumeIsolated",line:87)
         return try withoutActuallyEscaping(body) { body in
             // The thread was checked above. The cast removes only the isolation, as MainActor.assumeIsolated does.
@@ -91,4 +91,57 @@ public actor EventLoop {
         }
     }
     #sourceLocation()
+}
+
+extension EventLoop {
+    /// Suspends the task for a duration, without blocking the loop.
+    ///
+    /// `Task.sleep` starts Dispatch's threads under any global executor (Swift 6.3), and keeps its timer after a
+    /// cancellation.
+    ///
+    /// - Throws: `CancellationError` as soon as the task is cancelled; ``IOError`` if the system has no descriptor or
+    ///   memory for a timer.
+    @EventLoop public static func sleep(for duration: Duration) async throws {
+        _ = try await TimedWait<Void>.run(within: duration, by: .boottime) { _ in }
+        try Task.checkCancellation()
+    }
+}
+
+/// The continuous clock, with sleeps on the event loop (``EventLoop/sleep(for:)``).
+public struct EventLoopClock: Clock {
+    public typealias Instant = ContinuousClock.Instant
+
+    /// Creates the clock.
+    public init() {}
+
+    public var now: Instant { ContinuousClock.now }
+
+    public var minimumResolution: Duration { .milliseconds(1) }
+
+    public func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        try await EventLoop.sleep(for: now.duration(to: deadline))
+    }
+}
+
+/// The part of a loop turn that one client, or another source of work, may use.
+///
+/// A busy turn lasts a millisecond, which all sources with work share evenly.
+public struct TurnShare: Sendable {
+    private let end: UInt64
+
+    /// Begins a share of the current turn.
+    @EventLoop public init() { self.init(EventLoop.executor.share) }
+
+    /// Begins a share of a given length, which must be less than a second.
+    public init(_ duration: Duration) { end = Self.now + duration.nanoseconds }
+
+    /// Whether the rest must wait for the next turn (``EventLoop/atNextTurn(_:)``).
+    public var isUsedUp: Bool { Self.now >= end }
+
+    private static var now: UInt64 { nanoseconds(of: CLOCK_MONOTONIC) }
+}
+
+extension Duration {
+    /// Whole nanoseconds of a duration of less than a second.
+    fileprivate var nanoseconds: UInt64 { UInt64(components.attoseconds / 1_000_000_000) }
 }

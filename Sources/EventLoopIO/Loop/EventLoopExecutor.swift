@@ -7,11 +7,10 @@ import Synchronization
 
 /// The thread that waits for descriptors and sd-event's timers, and runs the jobs of Swift's concurrency in between.
 ///
-/// It is no `TaskExecutor`. If a task preferred it, each asynchronous function that the task enters would put its job
-/// back behind all others (<https://github.com/swiftlang/swift/issues/85668>).
+/// It is not a `TaskExecutor`. If a task preferred it, each asynchronous function that the task enters would move its
+/// job behind all others (<https://github.com/swiftlang/swift/issues/85668>).
 ///
-/// Unchecked: properties marked as used on the thread only are not shared; the others never change or are behind a
-/// lock.
+/// Unchecked, because properties that are used on the thread only are not shared. The others are constant or locked.
 final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     private enum Job {
         /// A job of an actor whose executor this is.
@@ -42,7 +41,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         var isAsleep = false
     }
 
-    /// After this many jobs the loop looks at the time, so that many jobs cannot delay events.
+    /// The loop checks the time after this many jobs, so that many jobs cannot delay events.
     private static let jobsPerRound = 16
 
     private let inbox = Mutex(Inbox())
@@ -57,13 +56,15 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     /// How much of this turn each ready descriptor and closure may take; used on the thread only.
     private(set) var share = EventLoopExecutor.turn
 
-    /// The number of this turn; used on the thread only.
+    /// The number of this turn, for tests; used on the thread only.
     private(set) var turnNumber: UInt64 = 0
 
-    /// How long a turn should last if there is much to do; a client may have to wait for several turns.
+    /// How long a busy turn should last.
+    ///
+    /// A client may have to wait for several turns.
     private static let turn = Duration.milliseconds(1)
 
-    /// Whether sd-event must look at its timers before the loop waits; used on the thread only.
+    /// Whether sd-event must check its timers before the loop waits; used on the thread only.
     private var mustPrepare = true
 
     init() {
@@ -75,8 +76,8 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         }
         sdEvent = event
         let failure = max(
-            pollSet.control(EPOLL_CTL_ADD, wakeUp, EPOLLIN.rawValue, place: PollSet.wakeUpPlace),
-            pollSet.control(EPOLL_CTL_ADD, sd_event_get_fd(event), EPOLLIN.rawValue, place: PollSet.sdEventPlace))
+            pollSet.control(EPOLL_CTL_ADD, wakeUp, EPOLLIN.rawValue, key: PollSet.wakeUpKey),
+            pollSet.control(EPOLL_CTL_ADD, sd_event_get_fd(event), EPOLLIN.rawValue, key: PollSet.sdEventKey))
         precondition(failure == 0, "cannot start the event loop: out of memory")
     }
 
@@ -86,10 +87,10 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         return sdEvent
     }
 
-    /// Makes sd-event look at its timers before the loop waits, because one changed; used on the thread only.
+    /// Makes sd-event check its timers before the loop waits, because one changed; used on the thread only.
     func sourceChanged() { mustPrepare = true }
 
-    /// Runs the loop on a thread of its own.
+    /// Runs the loop on its own thread.
     func startThread() {
         var thread = pthread_t()
         let started = pthread_create(&thread, nil, runEventLoop, Unmanaged.passRetained(self).toOpaque())
@@ -123,7 +124,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
 
     // MARK: The loop
 
-    /// Runs the loop for ever.
+    /// Runs the loop; never returns.
     func run() -> Never {
         var backlog = Backlog()
         while true {
@@ -144,7 +145,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
 
     /// Runs jobs and the due timers, with the jobs they create, for up to the length of a turn.
     ///
-    /// With one per turn, a timer would be as many turns late as others are due.
+    /// If each turn ran only one timer, each further one that is due would be a turn late.
     ///
     /// - Returns: whether there is more to do in this turn.
     private func runWhatIsDue(_ backlog: inout Backlog) -> Bool {
@@ -166,7 +167,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         for body in bodies { body() }
     }
 
-    /// Lets sd-event look at its timers and dispatch one that is due; returns whether there was one.
+    /// Lets sd-event check its timers and dispatch one that is due; returns whether there was one.
     private func dispatchSDEvent() -> Bool {
         mustPrepare = false
         let result = sd_event_run(sdEvent, 0)
@@ -176,11 +177,10 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         return result > 0
     }
 
-    /// Runs jobs, and those that they create, until the share is used up; at least one round, and a quarter of those
-    /// that wait.
+    /// Runs jobs, and the jobs that they create, until the share is used up.
     ///
-    /// Without the quarter, events could create jobs faster than the share allows, without end, if the system runs
-    /// other processes meanwhile.
+    /// It runs at least one round, and a quarter of the waiting jobs. Without the quarter, events could create jobs
+    /// faster than they run for as long as the system is busy with other processes.
     private func runJobs(_ backlog: inout Backlog, _ share: TurnShare) {
         var least = backlog.isEmpty ? 0 : (backlog.count + inbox.withLock { $0.jobs.count }) / 4
         repeat {

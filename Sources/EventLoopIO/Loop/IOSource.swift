@@ -41,17 +41,17 @@ public final class IOSource {
 
     /// The descriptor, until the source is cancelled.
     ///
-    /// If it were closed before that, another source could get its number, and would lose its events when this one
-    /// stops watching the number.
+    /// If it were closed earlier, another source could get its number, and would lose its events when this source
+    /// stops watching that number.
     private var descriptor: OwnedDescriptor?
-    /// The source's place in the loop's table, until it is cancelled.
-    private var place: UInt64?
+    /// The source's key in the loop's table, until it is cancelled.
+    private var key: UInt64?
     private var handler: (@EventLoop (Events) -> Void)?
 
     /// The events to watch for.
     ///
-    /// If it is empty, nothing is reported, not even a hang-up. If the kernel cannot watch for them, for example
-    /// because it has no memory, the source tries again every 100 ms.
+    /// An empty set reports nothing, not even a hang-up. If the kernel cannot watch for the events, for example
+    /// because it has no memory, the source retries every 100 ms.
     public var events: Events {
         didSet { if events != oldValue { watch() } }
     }
@@ -74,12 +74,12 @@ public final class IOSource {
         self.descriptor = descriptor
         self.events = events
         self.handler = handler
-        let place = EventLoop.executor.pollSet.add(self)
-        self.place = place
-        let failure = events.isEmpty ? 0 : control(EPOLL_CTL_ADD, place)
+        let key = EventLoop.executor.pollSet.add(self)
+        self.key = key
+        let failure = events.isEmpty ? 0 : control(EPOLL_CTL_ADD, key)
         guard failure == 0 else {
-            EventLoop.executor.pollSet.remove(place)
-            self.place = nil
+            EventLoop.executor.pollSet.remove(key)
+            self.key = nil
             throw IOError(errno: failure, "cannot watch a descriptor")
         }
         isWatched = !events.isEmpty
@@ -89,22 +89,22 @@ public final class IOSource {
 
     /// Stops watching, and releases the handler and the descriptor.
     public func cancel() {
-        guard let place else { return }
-        if isWatched { _ = control(EPOLL_CTL_DEL, place) }
-        EventLoop.executor.pollSet.remove(place)
-        self.place = nil
+        guard let key else { return }
+        if isWatched { _ = control(EPOLL_CTL_DEL, key) }
+        EventLoop.executor.pollSet.remove(key)
+        self.key = nil
         retry = nil
         handler = nil
         descriptor = nil
     }
 
     private func watch() {
-        guard let place else { return }
+        guard let key else { return }
         retry = nil
         if events.isEmpty {
-            if isWatched { _ = control(EPOLL_CTL_DEL, place) }
+            if isWatched { _ = control(EPOLL_CTL_DEL, key) }
             isWatched = false
-        } else if control(isWatched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, place) == 0 {
+        } else if control(isWatched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, key) == 0 {
             isWatched = true
         } else {
             // Without memory for the timer, the source stays silent until `events` is set again.
@@ -113,13 +113,13 @@ public final class IOSource {
         }
     }
 
-    private func control(_ operation: Int32, _ place: UInt64) -> Int32 {
+    private func control(_ operation: Int32, _ key: UInt64) -> Int32 {
         guard let descriptor = descriptor?.rawValue else { return EBADF }
-        return EventLoop.executor.pollSet.control(operation, descriptor, events.epoll, place: place)
+        return EventLoop.executor.pollSet.control(operation, descriptor, events.epoll, key: key)
     }
 
     func fire(_ ready: Events) {
-        // A handler that ran after the kernel reported this may have changed the events.
+        // Another handler may have changed the events since the kernel reported this.
         let events = ready.intersection(self.events.isEmpty ? [] : self.events.union([.hangUp, .error]))
         guard !events.isEmpty else { return }
         // A local reference, because the handler may cancel the source and so release itself.

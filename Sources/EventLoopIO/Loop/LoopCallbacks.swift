@@ -1,6 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0 Functions that C calls. They are nonisolated and in a file of their own: a
-// closure formed in an isolated context, given to C and called on another thread stops the process.
+// SPDX-License-Identifier: Apache-2.0
 
+// Functions that C calls. They are nonisolated and in their own file: a closure that is formed in an isolated context
+// and called by C on another thread stops the process.
+
+import CExecutorHooks
 import CLinux
 import Glibc
 import Synchronization
@@ -28,12 +31,25 @@ func timerCallback(_ source: OpaquePointer?, _ time: UInt64, _ context: UnsafeMu
     return 0
 }
 
-/// The signal that interrupts a system call; it is used for nothing else, and ignored by default.
-let interruption = SIGURG
+/// Makes the loop Swift's global executor, through a hook of the concurrency runtime.
+///
+/// The hook does not cover sleeping: `Task.sleep` and the standard clocks use Dispatch, so ``EventLoop/sleep(for:)``
+/// replaces them.
+enum GlobalExecutor {
+    /// Makes the loop run all jobs that Dispatch's threads would run.
+    ///
+    /// Call it before the first task begins.
+    static func install() { statusd_set_global_executor(enqueueOnLoop) }
+}
 
-/// Installs a handler for ``interruption``: an ignored signal interrupts nothing.
-func handleInterruptions() {
-    var action = sigaction()
-    action.__sigaction_handler.sa_handler = { _ in }
-    sigaction(interruption, &action, nil)
+/// Called by the runtime with its own pointer to a job, which is all that an `UnownedJob` consists of.
+private func enqueueOnLoop(_ job: UnsafeMutableRawPointer) {
+    EventLoop.executor.enqueueConcurrent(unsafeBitCast(job, to: UnownedJob.self))
+}
+
+extension UnownedSerialExecutor {
+    /// The runtime's own value for the global executor.
+    static var concurrent: UnownedSerialExecutor {
+        unsafeBitCast((UInt(0), UInt(0)), to: UnownedSerialExecutor.self)
+    }
 }

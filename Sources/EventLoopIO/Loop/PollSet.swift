@@ -6,8 +6,8 @@ import Glibc
 /// All descriptors that the loop waits for: those of ``IOSource``s, sd-event's own, and the one that wakes the loop.
 ///
 /// sd-event would ask the kernel for all ready descriptors, handle one, and ask for all again: with a thousand busy
-/// clients, that is a thousand times the work. This set handles up to 64 ready descriptors each time, in the order in
-/// which they became ready. Those that stay ready go to the end of the line.
+/// clients, that is a thousand times the work. This set handles up to 64 ready descriptors at a time, in the order in
+/// which they became ready. Descriptors that stay ready go to the end of the queue.
 ///
 /// It is used on the loop's thread only.
 final class PollSet {
@@ -15,14 +15,14 @@ final class PollSet {
 
     private struct Slot {
         var source: Unmanaged<IOSource>?
-        /// Grows with each source that leaves the slot, so that the next source does not get its events.
+        /// Incremented when a source leaves the slot, so that the next source does not get its events.
         var generation: UInt32 = 0
     }
 
-    /// The place of the descriptor that wakes the loop.
-    static let wakeUpPlace = UInt64.max
-    /// The place of sd-event's descriptor.
-    static let sdEventPlace = UInt64.max - 1
+    /// The key of the descriptor that wakes the loop.
+    static let wakeUpKey = UInt64.max
+    /// The key of sd-event's descriptor.
+    static let sdEventKey = UInt64.max - 1
 
     private let descriptor: Int32
     private var slots: [Slot] = []
@@ -36,7 +36,9 @@ final class PollSet {
         precondition(descriptor >= 0, "cannot start the event loop: out of descriptors or memory")
     }
 
-    /// Returns a place for a source, which must be removed before the source is released.
+    /// Returns a key for a source: the slot and its generation.
+    ///
+    /// Remove it before the source is released.
     func add(_ source: IOSource) -> UInt64 {
         let index = freeSlots.popLast() ?? slots.count
         if index == slots.count { slots.append(Slot()) }
@@ -44,17 +46,17 @@ final class PollSet {
         return UInt64(slots[index].generation) << 32 | UInt64(index)
     }
 
-    /// Removes a source's place.
-    func remove(_ place: UInt64) {
-        let index = Int(place & 0xFFFF_FFFF)
+    /// Removes a source.
+    func remove(_ key: UInt64) {
+        let index = Int(key & 0xFFFF_FFFF)
         slots[index].source = nil
         slots[index].generation &+= 1
         freeSlots.append(index)
     }
 
-    /// Begins, changes or ends the watching of a descriptor; returns 0 or the error number.
-    func control(_ operation: Int32, _ descriptor: Int32, _ events: UInt32, place: UInt64) -> Int32 {
-        var event = epoll_event(events: events, data: epoll_data_t(u64: place))
+    /// Starts, changes or stops watching a descriptor; returns 0 or the error number.
+    func control(_ operation: Int32, _ descriptor: Int32, _ events: UInt32, key: UInt64) -> Int32 {
+        var event = epoll_event(events: events, data: epoll_data_t(u64: key))
         return epoll_ctl(self.descriptor, operation, descriptor, &event) == 0 ? 0 : errno
     }
 
@@ -64,22 +66,22 @@ final class PollSet {
             epoll_wait(descriptor, $0.baseAddress, Int32($0.count), mayWait ? -1 : 0)
         }
         readyCount = max(0, Int(count))
-        for index in 0..<readyCount where ready[index].data.u64 == Self.sdEventPlace { return true }
+        for index in 0..<readyCount where ready[index].data.u64 == Self.sdEventKey { return true }
         return false
     }
 
     /// Calls the handlers of the sources that ``wait(mayWait:)`` found ready.
     func dispatch(wakeUp: Int32) {
         for index in 0..<readyCount {
-            let place = ready[index].data.u64
-            if place >= Self.sdEventPlace {
+            let key = ready[index].data.u64
+            if key >= Self.sdEventKey {
                 var count: UInt64 = 0
-                if place == Self.wakeUpPlace { eventfd_read(wakeUp, &count) }
+                if key == Self.wakeUpKey { eventfd_read(wakeUp, &count) }
                 continue
             }
-            let slot = slots[Int(place & 0xFFFF_FFFF)]
-            // A handler before this one may have cancelled the source.
-            guard UInt64(slot.generation) == place >> 32, let source = slot.source else { continue }
+            let slot = slots[Int(key & 0xFFFF_FFFF)]
+            // An earlier handler may have cancelled the source.
+            guard UInt64(slot.generation) == key >> 32, let source = slot.source else { continue }
             let events = IOSource.Events(epoll: ready[index].events)
             EventLoop.assumeIsolated { source.takeUnretainedValue().fire(events) }
         }

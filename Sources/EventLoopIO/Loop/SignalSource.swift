@@ -6,13 +6,13 @@ import Glibc
 /// Calls a handler on the loop when the process receives a signal.
 @EventLoop
 public final class SignalSource {
-    // Not a source of sd-event. When that is freed, the kernel keeps watching its descriptor as long as a process that
-    // is just being started has a copy, and the next signal makes sd-event use what was freed.
+    // Not an sd-event source: after such a source is freed, the kernel still watches its descriptor while a process
+    // that is being started holds a copy. The next signal then makes sd-event use freed memory.
     private let source: IOSource
 
     /// Blocks signals, so that they wait for a source instead of ending the process.
     ///
-    /// Call it first in `main`, while there is one thread: each new thread inherits what is blocked.
+    /// Call it first in `main`, while there is one thread: each new thread inherits the blocked signals.
     public nonisolated static func block(_ signals: [Int32]) {
         var set = sigset(signals)
         pthread_sigmask(SIG_BLOCK, &set, nil)

@@ -22,7 +22,7 @@ public final class TimedWait<Result: Sendable> {
         return timer == nil ? nil : await wait.result(within: limit)
     }
 
-    /// Does the same, but throws what `begin` throws, and if there is no timer.
+    /// Does the same, but throws the error of `begin`, or an error if no timer can be created.
     static func run(
         within limit: Duration, by clock: TimerSource.Clock,
         _ begin: (_ end: @escaping @Sendable (Result) -> Void) throws(IOError) -> Void

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSystemd
-import Glibc
+package import Glibc
 
-/// Calls a handler on the loop at a time, once for each time it is scheduled.
+/// Calls a handler on the loop at a scheduled time, once for each time it is scheduled.
 @EventLoop
 public final class TimerSource {
     /// The clock that a timer uses.
     public enum Clock: Sendable {
         /// Stops while the machine is suspended.
         case monotonic
-        /// Goes on while the machine is suspended.
+        /// Continues while the machine is suspended.
         case boottime
         /// The wall clock, which may jump.
         case realtime
@@ -35,7 +35,7 @@ public final class TimerSource {
     /// - Parameters:
     ///   - clock: the clock it uses.
     ///   - accuracy: how late it may be, so that the machine wakes up less often.
-    ///   - handler: called when the time has come.
+    ///   - handler: called at the scheduled time.
     public init(
         clock: Clock = .monotonic, accuracy: Duration = .milliseconds(1), handler: @escaping @EventLoop () -> Void
     ) throws(IOError) {
@@ -57,25 +57,25 @@ public final class TimerSource {
         guard let source else { return }
         EventLoop.executor.sourceChanged()
         // Absolute, because sd-event would count from its own last turn, which may be long ago. If sd-event rejected
-        // the time, the former one would stay, so the delay is bounded.
+        // the time, the previous one would stay, so the delay is bounded.
         let time = Duration.nanoseconds(Int64(nanoseconds(of: clock.identifier))) + min(delay, Self.longestDelay)
         sd_event_source_set_time(source, time.microseconds)
         sd_event_source_set_enabled(source, Int32(SD_EVENT_ONESHOT))
     }
 
-    /// The time for which it was scheduled last.
+    /// The time for which the timer was last scheduled.
     var due: Duration {
         var time: UInt64 = 0
         if let source { sd_event_source_get_time(source, &time) }
         return .microseconds(Int64(clamping: time))
     }
 
-    /// Removes the time; the timer can be scheduled again.
+    /// Unschedules the timer, which can be scheduled again.
     public func stop() {
         if let source { sd_event_source_set_enabled(source, Int32(SD_EVENT_OFF)) }
     }
 
-    /// Ends the timer for good and releases the handler.
+    /// Ends the timer permanently and releases the handler.
     public func cancel() {
         source = sd_event_source_disable_unref(source)
         handler = nil
@@ -88,10 +88,17 @@ public final class TimerSource {
 }
 
 extension Duration {
-    /// Whole microseconds, 0 if it is negative.
+    /// Whole microseconds; 0 for a negative duration.
     var microseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard self > .zero else { return 0 }
         return UInt64(seconds) * 1_000_000 + UInt64(attoseconds / 1_000_000_000_000)
     }
+}
+
+/// The time of a clock, in nanoseconds.
+package func nanoseconds(of clock: clockid_t) -> UInt64 {
+    var time = timespec()
+    clock_gettime(clock, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }

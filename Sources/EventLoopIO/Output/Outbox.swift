@@ -2,10 +2,10 @@
 
 import Synchronization
 
-/// Sends messages in order, on a thread of its own, to a receiver that may keep its sender waiting.
+/// Sends messages in order, on its own thread, to a receiver that may block its sender.
 ///
-/// Posting a message never waits. If the receiver takes nothing, messages are kept up to a limit; then the oldest are
-/// dropped and counted. The thread ends when nothing is left.
+/// Posting a message never blocks. If the receiver reads nothing, messages are kept up to a limit; then the oldest are
+/// dropped and counted. The thread ends when no message is left.
 package final class Outbox<Message: Sendable>: Sendable {
     private struct State {
         var queue: OutboxQueue<Message>
@@ -35,8 +35,8 @@ package final class Outbox<Message: Sendable>: Sendable {
     /// - Parameters:
     ///   - message: what to send.
     ///   - size: its size in bytes.
-    ///   - inPlace: whether it takes the place of the message that it replaces.
-    ///   - replaces: whether it replaces a waiting message.
+    ///   - inPlace: whether it takes the position of the message that it replaces.
+    ///   - replaces: whether it replaces a given waiting message.
     package func post(
         _ message: Message, size: Int, inPlace: Bool = false,
         replacing replaces: @Sendable (Message) -> Bool = { _ in false }

@@ -13,9 +13,9 @@ struct OutboxQueue<Message> {
     /// What the sender does next.
     enum Step {
         case send(Message)
-        /// All kept messages have been sent, and so many were dropped before them.
+        /// All kept messages have been sent; this many were dropped.
         case reportLoss(Int)
-        /// Nothing is left, and the sender ends.
+        /// No message is left, and the sender ends.
         case end
     }
 
@@ -30,7 +30,7 @@ struct OutboxQueue<Message> {
     private var dropped = 0
     private var sender = Sender.idle
 
-    /// Creates a queue for messages with so many bytes together.
+    /// Creates a queue for `capacity` bytes of messages.
     init(capacity: Int) { self.capacity = capacity }
 
     /// Whether everything has been sent.
@@ -39,20 +39,20 @@ struct OutboxQueue<Message> {
     /// Adds a message of `size` bytes, and drops the oldest ones if there is no room for it.
     ///
     /// - Parameters:
-    ///   - replaces: whether it replaces a waiting message, which then is not sent.
-    ///   - inPlace: whether it takes that one's place, instead of the last place.
+    ///   - replaces: whether it replaces a given waiting message, which then is not sent.
+    ///   - inPlace: whether it takes the position of the replaced message, instead of the last position.
     /// - Returns: whether to start a sender.
     mutating func add(
         _ message: Message, size: Int, inPlace: Bool = false, replacing replaces: (Message) -> Bool
     ) -> Bool {
-        if let place = entries.lastIndex(where: { replaces($0.message) }) {
-            self.size -= entries[place].size
+        if let position = entries.lastIndex(where: { replaces($0.message) }) {
+            self.size -= entries[position].size
             if inPlace {
-                entries[place] = Entry(message: message, size: size)
+                entries[position] = Entry(message: message, size: size)
                 self.size += size
                 return false
             }
-            entries.remove(at: place)
+            entries.remove(at: position)
         }
         entries.append(Entry(message: message, size: size))
         self.size += size

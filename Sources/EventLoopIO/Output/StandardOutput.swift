@@ -4,7 +4,9 @@ import Glibc
 
 /// Writes to standard output and standard error, which other processes may share.
 public enum StandardOutput {
-    /// Writes all of a text, however long that takes, even if another process has made the descriptor non-blocking.
+    /// Writes all of a text.
+    ///
+    /// It waits for room, even if another process has made the descriptor non-blocking.
     ///
     /// - Returns: the error number (errno(3)), such as `EPIPE`; 0 on success.
     @discardableResult

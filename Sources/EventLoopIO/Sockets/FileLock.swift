@@ -4,8 +4,7 @@ import Glibc
 
 /// An exclusive lock on a file that only its owner can open, held until this object is released.
 ///
-/// An open descriptor is enough for flock(2). If others could read the file, or it were a directory, any of them could
-/// hold the lock for ever.
+/// flock(2) needs only an open descriptor, so a user who could read the file could hold the lock indefinitely.
 public final class FileLock: Sendable {
     private let file: OwnedDescriptor
 
@@ -13,7 +12,7 @@ public final class FileLock: Sendable {
     ///
     /// - Throws: ``IOError/Code/addressInUse`` if another process holds it.
     public init(at path: String) throws(IOError) {
-        // One process at a time, or the second could remove the file of the first.
+        // One process at a time; otherwise the second could remove the first one's file.
         guard let turn = try Self.lock(path + ".next") else { throw Self.isHeld(path) }
         defer { Self.unlock(turn) }
         if let locked = try Self.lock(path) { file = locked } else { file = try Self.replace(path) }
@@ -24,7 +23,7 @@ public final class FileLock: Sendable {
 
     deinit { Self.unlock(file) }
 
-    /// Unlocks a file, even if a process that is being started has inherited it and not closed it yet.
+    /// Unlocks a file, even if a process that is being started still holds an inherited copy.
     private static func unlock(_ file: OwnedDescriptor) { flock(file.rawValue, LOCK_UN) }
 
     /// Locks the file; nil if another process holds the lock.
@@ -49,7 +48,7 @@ public final class FileLock: Sendable {
 
     /// Whether the process that wrote its number into the file has ended.
     ///
-    /// It still holds the lock if one of its threads waits in the kernel and cannot be killed.
+    /// It still holds the lock while one of its threads waits in the kernel and cannot be killed.
     private static func holderHasEnded(_ file: OwnedDescriptor) -> Bool {
         guard case .process(let process) = content(of: file) else { return false }
         return ProcessStatus.isZombie(process)
@@ -60,7 +59,7 @@ public final class FileLock: Sendable {
     private static func content(of file: OwnedDescriptor) -> Content {
         var bytes = [UInt8](repeating: 0, count: 16)
         let count = pread(file.rawValue, &bytes, bytes.count, 0)
-        // A disk may have lost what was written last.
+        // The disk may have lost the last write.
         if count >= 0, bytes[..<count].allSatisfy({ $0 == 0 }) { return .nothing }
         guard count > 1, let process = Int32(String(decoding: bytes[..<(count - 1)], as: UTF8.self)) else {
             return .anything
@@ -70,7 +69,7 @@ public final class FileLock: Sendable {
 
     /// Opens the file, and replaces it if it belongs to another user or others may open it.
     ///
-    /// A lock on such a file would mean nothing. A file with content that is not a lock's is left alone.
+    /// A lock on such a file would be worthless. A file with other content than a lock's is left alone.
     private static func openPrivately(_ path: String) throws(IOError) -> OwnedDescriptor {
         for _ in 0..<2 {
             let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
@@ -99,5 +98,23 @@ public final class FileLock: Sendable {
     private static func hasContent(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_size > 0
+    }
+}
+
+/// Reads the state of other processes (proc_pid_stat(5)).
+enum ProcessStatus {
+    /// Whether a process is a zombie: it has ended, but was not reaped, or one of its threads waits in the kernel.
+    ///
+    /// Such a thread cannot be killed and keeps all descriptors open, so its locks stay held and its sockets accept
+    /// connections.
+    static func isZombie(_ process: Int32) -> Bool {
+        let descriptor = open("/proc/\(process)/stat", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 256)
+        let count = read(descriptor, &bytes, bytes.count)
+        // The state follows the name, which is in parentheses.
+        guard count > 0, let end = bytes[..<count].lastIndex(of: UInt8(ascii: ")")) else { return false }
+        return end + 2 < count && bytes[end + 2] == UInt8(ascii: "Z")
     }
 }

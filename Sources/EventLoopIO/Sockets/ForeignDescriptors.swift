@@ -4,14 +4,14 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Closes descriptors that other processes have sent, on one thread, because close(2) may wait.
+/// Closes descriptors that other processes have sent, on one thread, because close(2) may block.
 ///
-/// A TCP socket with SO_LINGER waits until its peer has read everything, so lingering is switched off first. No
-/// descriptor that was sent is ever used.
+/// Closing a TCP socket with SO_LINGER waits until its peer has read everything, so lingering is switched off first.
+/// Received descriptors are never used.
 enum ForeignDescriptors {
     private enum Worker {
         case none
-        /// A thread runs, and does this next.
+        /// A thread is running, and has this work left.
         case running([@Sendable () -> Void])
     }
 
@@ -20,12 +20,11 @@ enum ForeignDescriptors {
     /// Closes descriptors that came with received bytes.
     static func close(_ descriptors: [Int32]) { perform { closeNow(descriptors) } }
 
-    /// Receives what is left in a socket's queue, so that descriptors in it are not released by the last close(2) on
-    /// another thread.
+    /// Empties a socket's queue, so that the last close(2) on another thread does not close the descriptors in it.
     ///
-    /// Nothing more can arrive: the caller has shut the socket down for reading.
+    /// Nothing more can arrive, because the caller has shut the socket down for reading.
     ///
-    /// - Parameter isStream: whether zero bytes are the end, and not an empty datagram.
+    /// - Parameter isStream: whether zero bytes mean the end of the stream, and not an empty datagram.
     static func drain(_ socket: OwnedDescriptor, isStream: Bool) {
         perform {
             withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 16) { room in

@@ -24,11 +24,10 @@ public struct InternetAddress: Sendable {
         }
     }
 
-    /// Whether this host has an address of its own from which to reach this one; true if there is no free port to find
-    /// out.
+    /// Whether this host has a source address for reaching this one; true if there is no free port to find out.
     ///
-    /// Without one, connect(2) fails with the same errno as without a free port (tcp(7), `EADDRNOTAVAIL`). A connected
-    /// datagram socket sends nothing.
+    /// Without a source address, connect(2) fails with the same errno as without a free port (tcp(7),
+    /// `EADDRNOTAVAIL`). Connecting a datagram socket sends nothing.
     public var hasSource: Bool {
         let descriptor = socket(family, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return errno != EAFNOSUPPORT }

@@ -37,8 +37,8 @@ extension OwnedDescriptor {
 
     /// Receives bytes, and everything that came with them, without waiting.
     ///
-    /// There is room for all descriptors that a message can carry. The kernel would release those without room in this
-    /// call, which may wait.
+    /// There is room for all descriptors that a message can carry: the kernel would close those without room during
+    /// this call, which may block.
     func receive(into room: UnsafeMutableRawBufferPointer) -> Received {
         withUnsafeTemporaryAllocation(of: linux_arrival.self, capacity: 1) { arrival in
             var count: Int
@@ -58,7 +58,7 @@ extension OwnedDescriptor {
 
     /// Receives bytes of a stream without waiting; returns what recv(2) does.
     ///
-    /// Fails with `EPROTO` if descriptors came along, which nothing here accepts.
+    /// Fails with `EPROTO` if descriptors came along, because no caller accepts any.
     package func receiveBytes(into room: UnsafeMutableRawBufferPointer) -> Int {
         let received = receive(into: room)
         guard received.descriptors.isEmpty else {
@@ -69,9 +69,7 @@ extension OwnedDescriptor {
         return received.count
     }
 
-    /// Closes a connection soon, without waiting for what its peer has sent.
-    ///
-    /// The peer notices at once.
+    /// Shuts a connection down at once, and closes unread descriptors in its queue on another thread.
     package func closeConnection() {
         shutdown(rawValue, Int32(SHUT_RDWR))
         var unread: Int32 = 0
@@ -80,7 +78,7 @@ extension OwnedDescriptor {
         }
     }
 
-    /// Limits how long a call that sends or connects may wait; at least a microsecond, because zero means for ever.
+    /// Limits how long sending or connecting may block; at least a microsecond, because zero means no limit.
     func setSendTimeout(_ timeout: Duration) {
         let (seconds, attoseconds) = timeout.components
         var time = timeval(tv_sec: Int(seconds), tv_usec: Int(attoseconds / 1_000_000_000_000))
@@ -97,8 +95,7 @@ extension OwnedDescriptor {
 }
 
 extension OwnedDescriptor {
-    /// The number of descriptors reserved for files, timers and workers that the program itself opens, some of them
-    /// only briefly.
+    /// The number of descriptors reserved for the program's own files, timers and workers.
     public static let reserve = 16
 
     /// The maximum number of descriptors of this process.
@@ -108,7 +105,7 @@ extension OwnedDescriptor {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// Whether the next descriptor is in the reserve, or there is none.
+    /// Whether the next descriptor would be in the reserve, or cannot be opened.
     ///
     /// The kernel uses the lowest free number.
     static func isInReserve(nextTo descriptor: Int32) -> Bool {

@@ -22,7 +22,7 @@ public struct PeerCredentials: Sendable, Hashable {
         self.groups = groups
     }
 
-    /// Whether the process is in a group, as its own or a supplementary one.
+    /// Whether the process is in a group, either its effective or a supplementary one.
     public func isMember(of group: UInt32) -> Bool { groupID == group || groups.contains(group) }
 
     /// Reads the credentials of a connected stream socket's peer (`SO_PEERCRED`; unix(7)), without supplementary
@@ -36,7 +36,9 @@ public struct PeerCredentials: Sendable, Hashable {
         self.init(processID: credentials.pid, userID: credentials.uid, groupID: credentials.gid)
     }
 
-    /// More groups than these are not read: a process may have 65,536, which take the kernel 2 ms and 256 KiB.
+    /// The most groups that are read.
+    ///
+    /// A process may have 65,536, which cost the kernel 2 ms and 256 KiB.
     private static let maximumGroups = 4096
 
     /// Returns the supplementary groups that a connected stream socket's peer had when it connected (`SO_PEERGROUPS`).
@@ -47,7 +49,7 @@ public struct PeerCredentials: Sendable, Hashable {
             if getsockopt(descriptor, SOL_SOCKET, SO_PEERGROUPS, &groups, &length) == 0 {
                 return Array(groups.prefix(Int(length) / MemoryLayout<UInt32>.size))
             }
-            // The kernel returns how much room it needs. A kernel without this option returns no groups.
+            // The kernel returns how much room it needs.
             let needed = Int(length) / MemoryLayout<UInt32>.size
             guard errno == ERANGE, groups.count < needed, needed <= maximumGroups else { return [] }
             groups = [UInt32](repeating: 0, count: needed)

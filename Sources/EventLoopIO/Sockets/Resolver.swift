@@ -11,8 +11,8 @@ public enum Resolver {
 
     /// Returns the addresses of a host, in the order in which to try them.
     ///
-    /// A number is read at once. Looking up a name takes as long as the system's resolver likes, and cannot be
-    /// cancelled.
+    /// A numeric address is parsed at once. Looking up a name takes as long as the system's resolver needs, and cannot
+    /// be cancelled.
     ///
     /// - Throws: ``FailedLookUp``.
     public static func lookUp(_ host: String, port: UInt16) async throws -> [InternetAddress] {
@@ -20,7 +20,7 @@ public enum Resolver {
         return try await threads.run { try resolve(host, port: port, flags: 0) }
     }
 
-    /// Does the same, but throws after `limit`; the lookup goes on without its caller.
+    /// Does the same, but throws after `limit`; the lookup then continues without its caller.
     @EventLoop
     static func lookUp(_ host: String, port: UInt16, within limit: Duration) async throws(IOError) -> [InternetAddress]
     {

@@ -20,11 +20,11 @@ public enum TCPSocket {
         var result: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
         getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &result, &length)
-        // A peer that refuses causes ECONNREFUSED; one that resets has accepted before.
+        // A peer that refuses causes ECONNREFUSED; a peer that resets has accepted first.
         guard result == 0 || result == ECONNRESET || result == EPIPE else {
             throw IOError(errno: result, "cannot connect")
         }
-        // A socket may get the very port it connects to if no process listens there, and so reach itself.
+        // If no process listens, the socket may get the port that it connects to, and so reach itself.
         if isOneWithPeer(descriptor) { throw IOError(errno: ECONNREFUSED, "cannot connect") }
         return socket
     }
@@ -47,5 +47,64 @@ public enum TCPSocket {
         }
         guard let own = name({ getsockname($0, $1, $2) }) else { return false }
         return own == name { getpeername($0, $1, $2) }
+    }
+}
+
+extension TCPSocket {
+    /// Connects to the first address of a host that accepts; the host is a name or a numeric address.
+    ///
+    /// Each address gets an equal part of the time that is left.
+    @EventLoop
+    public static func connect(
+        to host: String, port: UInt16, timeout: Duration
+    ) async throws(IOError) -> OwnedDescriptor {
+        let deadline = ContinuousClock.now + timeout
+        let addresses = try await Resolver.lookUp(host, port: port, within: timeout)
+        var failure = IOError(.notFound, "host not found: \(host)")
+        for (index, address) in addresses.enumerated() {
+            let share = (deadline - .now) / (addresses.count - index)
+            do throws(IOError) {
+                if let socket = try await connect(to: address, within: share) {
+                    socket.sendAtOnce()
+                    return socket
+                }
+                failure = IOError(.timedOut, "cannot connect: no answer")
+            } catch {
+                failure = error
+            }
+            if Task.isCancelled { break }
+        }
+        throw IOError(failure.code, "\(host):\(port): \(failure.message)", errno: failure.errno)
+    }
+
+    /// Creates a stream socket that listens at an address of this host; port 0 means any free port.
+    public static func listen(
+        at host: String, port: UInt16, backlog: Int32 = 128
+    ) async throws(IOError) -> OwnedDescriptor {
+        let addresses: [InternetAddress]
+        do { addresses = try await Resolver.lookUp(host, port: port) } catch {
+            throw IOError(.notFound, "\(error)")
+        }
+        guard let address = addresses.first else { throw IOError(.notFound, "host not found: \(host)") }
+        let flags = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(address.family, flags, 0)
+        guard descriptor >= 0 else { throw IOError(errno: errno, "cannot create a socket") }
+        let socket = OwnedDescriptor(adopting: descriptor)
+        // Old connections that are still being closed must not keep the port.
+        var on: Int32 = 1
+        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
+        // Accepted connections inherit this.
+        socket.sendAtOnce()
+        guard address.withSocketAddress({ bind(descriptor, $0, $1) }) == 0, Glibc.listen(descriptor, backlog) == 0
+        else { throw IOError(errno: errno, "cannot listen at \(host):\(port)") }
+        return socket
+    }
+}
+
+extension OwnedDescriptor {
+    /// Makes the kernel send small messages at once, without waiting for more (`TCP_NODELAY`; tcp(7)).
+    fileprivate func sendAtOnce() {
+        var on: Int32 = 1
+        setsockopt(rawValue, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
     }
 }

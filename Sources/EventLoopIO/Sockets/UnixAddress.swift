@@ -13,13 +13,13 @@ public enum UnixAddress: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Throws: ``IOError/Code/invalidAddress``, or ``IOError/Code/pathTooLong`` if it has more than 107 bytes.
     public init(parsing text: String) throws(IOError) {
-        let place = text.hasPrefix("unix:") ? text.dropFirst(5) : text[...]
-        guard let first = place.first, !place.utf8.contains(0) else {
+        let address = text.hasPrefix("unix:") ? text.dropFirst(5) : text[...]
+        guard let first = address.first, !address.utf8.contains(0) else {
             throw IOError(.invalidAddress, "invalid address “\(text)”: must be /path, unix:/path or unix:@name")
         }
         switch first {
-        case "@" where place.count > 1: self = .abstract(String(place.dropFirst()))
-        case "/": self = .path(String(place))
+        case "@" where address.count > 1: self = .abstract(String(address.dropFirst()))
+        case "/": self = .path(String(address))
         default: throw IOError(.invalidAddress, "invalid address “\(text)”: must be /path, unix:/path or unix:@name")
         }
         try withSocketAddress { _, _ in }
@@ -53,5 +53,27 @@ public enum UnixAddress: Sendable, Hashable, CustomStringConvertible {
         return withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, length) }
         }
+    }
+}
+
+/// The file of a socket that this process has bound.
+public struct SocketFile: Sendable {
+    private let path: String
+    private let device: dev_t
+    private let number: ino_t
+
+    /// Remembers the file that is at `path` now; nil if there is none.
+    public init?(at path: String) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return nil }
+        self.path = path
+        device = status.st_dev
+        number = status.st_ino
+    }
+
+    /// Removes the file, unless another process has replaced it.
+    public func remove() {
+        guard let now = SocketFile(at: path), now.device == device, now.number == number else { return }
+        unlink(path)
     }
 }

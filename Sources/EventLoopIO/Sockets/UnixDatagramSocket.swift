@@ -20,13 +20,15 @@ public struct Datagram: ~Copyable {
 @EventLoop
 public final class UnixDatagramSocket {
     private enum State {
-        /// It reads nothing before ``UnixDatagramSocket/resume()``.
+        /// Reads nothing before ``UnixDatagramSocket/resume()``.
         case held
         case reading
         case cancelled
     }
 
-    /// Holds a datagram of any socket; only pages that a datagram has filled take memory.
+    /// The buffer that all sockets share.
+    ///
+    /// Only pages that a datagram has filled take memory.
     private static let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
 
     private let descriptor: OwnedDescriptor
@@ -54,7 +56,7 @@ public final class UnixDatagramSocket {
 
     isolated deinit { cancel() }
 
-    /// Reads from now on.
+    /// Starts reading.
     public func resume() {
         guard case .held = state else { return }
         state = .reading
@@ -88,9 +90,9 @@ public final class UnixDatagramSocket {
         }
     }
 
-    /// Receives the datagrams in the queue, within this socket's shares of turns, then calls `body`.
+    /// Receives the datagrams in the queue, then calls `body`; at once if the socket was cancelled.
     ///
-    /// It calls `body` as soon as it finds the queue empty, and at once if the socket was cancelled.
+    /// It uses no more than this socket's share of each turn.
     public func receiveAll(then body: @escaping @EventLoop () -> Void) {
         whenEmpty.append(body)
         if case .cancelled = state { callWaiters() } else { receive() }
@@ -109,14 +111,14 @@ public final class UnixDatagramSocket {
             guard receiveOne() else { return callWaiters() }
             if share.isUsedUp { break }
         }
-        // If nothing arrives, no event continues this.
+        // Without new input, no event would continue this.
         if !whenEmpty.isEmpty { EventLoop.atNextTurn { [weak self] in self?.receive() } }
     }
 
     /// Receives and handles the first datagram; returns false if there is none.
     private func receiveOne() -> Bool {
         let received = descriptor.receive(into: Self.buffer)
-        // Last, because for sd_notify_barrier(3) it is the answer.
+        // Closed last, because closing answers sd_notify_barrier(3).
         defer { if !received.descriptors.isEmpty { ForeignDescriptors.close(received.descriptors) } }
         guard received.count >= 0 else { return false }
         handler?(

@@ -10,8 +10,8 @@ public enum UnixSocket {
 
     /// Creates a stream socket that listens at `path`.
     ///
-    /// It replaces a socket without a listener, and removes nothing else. Two processes that do this at the same moment
-    /// may not notice each other, so they need a lock of their own (``FileLock``).
+    /// It replaces a socket without a listener, and removes nothing else. Two processes that do this at the same time
+    /// may not notice each other, so they need a lock (``FileLock``).
     ///
     /// - Parameters:
     ///   - path: the path of the socket.
@@ -86,7 +86,7 @@ public enum UnixSocket {
 
     /// Creates a datagram socket that replaces one of this process at `path`, so that a sender always finds one.
     ///
-    /// The kernel keeps the name that it was bound with: `path` and a tilde.
+    /// The kernel keeps the name that the new socket was bound with: `path` and a tilde.
     public static func replaceDatagram(
         at path: String, restrict: (_ path: String) throws(IOError) -> Void
     ) throws(IOError) -> OwnedDescriptor {
@@ -124,8 +124,8 @@ public enum UnixSocket {
 
     /// Creates a stream socket connected to `address`.
     ///
-    /// It waits up to `timeout` while the listener's backlog is full, on a thread of its own: a full backlog cannot be
-    /// polled for, and the kernel wakes waiting threads in order.
+    /// It waits up to `timeout` while the listener's backlog is full. It waits on its own thread, because a full
+    /// backlog cannot be polled and the kernel wakes waiting threads in order.
     public static func connect(
         to address: UnixAddress, timeout: Duration = .seconds(5)
     ) async throws(IOError) -> OwnedDescriptor {
@@ -140,7 +140,7 @@ public enum UnixSocket {
         return socket
     }
 
-    /// Accepts a connection; nil if none waits.
+    /// Accepts a connection; nil if none is waiting.
     ///
     /// - Parameter listener: the listening socket.
     /// - Throws: ``IOError/Code/exhausted`` if only the ``OwnedDescriptor/reserve`` of descriptors is left; the caller
@@ -153,7 +153,7 @@ public enum UnixSocket {
             let descriptor = accept4(
                 listener, nil, nil, Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue))
             if descriptor >= 0 {
-                // Without this, recvmsg(2) skips an out-of-band byte, and releases the descriptors that came with it.
+                // Without this, recvmsg(2) skips an out-of-band byte, and closes the descriptors that came with it.
                 var inLine: Int32 = 1
                 setsockopt(descriptor, SOL_SOCKET, SO_OOBINLINE, &inLine, socklen_t(MemoryLayout<Int32>.size))
                 return OwnedDescriptor(adopting: descriptor)
@@ -239,7 +239,7 @@ public enum UnixSocket {
         let failure = try UnixAddress.path(path).withSocketAddress {
             Glibc.connect(probe.rawValue, $0, $1) == 0 ? 0 : errno
         }
-        // If it is refused, there is no listener. A full backlog or a socket of the other type has one.
+        // A refused connection means no listener. A full backlog or a socket of the other type means that there is one.
         let isDead = failure == 0 ? hasEndedListener(probe) : failure == ECONNREFUSED || failure == ENOENT
         guard isDead else {
             throw IOError(.addressInUse, "\(path) is in use by another process; stop that process first")

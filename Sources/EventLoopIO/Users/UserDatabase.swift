@@ -4,9 +4,9 @@ import Glibc
 
 /// Looks up users and groups (getpwnam(3), getgrnam(3)).
 ///
-/// They may be kept on another machine, so call it on a thread that may wait (``BlockingThread``).
+/// The database may be on another machine, so call this on a thread that may block (``BlockingThread``).
 public enum UserDatabase {
-    /// Returns the id of a user, given by name or number; nil if there is no such user.
+    /// Returns the ID of a user, given by name or number; nil if there is no such user.
     ///
     /// - Throws: ``IOError`` if the lookup fails.
     public static func user(_ text: String) throws(IOError) -> UInt32? {
@@ -31,7 +31,7 @@ public enum UserDatabase {
         }
     }
 
-    /// Returns the id of a group; nil if there is no such group.
+    /// Returns the ID of a group; nil if there is no such group.
     ///
     /// - Throws: ``IOError`` if the lookup fails.
     public static func group(named name: String) throws(IOError) -> UInt32? {
@@ -43,7 +43,7 @@ public enum UserDatabase {
         }
     }
 
-    /// Calls `body` with more and more memory until that is enough.
+    /// Calls `body` with larger and larger buffers until the entry fits.
     private static func lookUp<Value>(
         _ what: String, _ body: (UnsafeMutablePointer<CChar>, Int) -> (failure: Int32, value: Value?)
     ) throws(IOError) -> Value? {
