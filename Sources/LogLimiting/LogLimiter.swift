@@ -5,25 +5,25 @@ public import Logging
 
 /// Limits log messages that other processes can cause.
 ///
-/// It logs the first messages about a subject at once. At the end of an interval it logs the newest of the others, with
-/// their number.
+/// It logs the first messages about a subject at once and holds the others back. At the end of an interval it logs the
+/// newest of these with their number.
 @EventLoop
 public final class LogLimiter {
     private struct Subject {
         /// How many messages were logged in this interval.
         var logged = 0
-        /// How many messages were held back since; the newest one is kept.
+        /// How many messages were held back since then; the newest is kept.
         var count = 0
         var level: Logger.Level
         var message: Logger.Message
         var metadata: Logger.Metadata
     }
 
-    /// Further subjects are counted as one.
+    /// Messages about further subjects are counted together.
     private static let maximumSubjects = 64
     private static let others = "others"
 
-    /// The limiters that hold something back.
+    /// The limiters that hold messages back.
     private static var active: [ObjectIdentifier: LogLimiter] = [:]
 
     private let logger: Logger
@@ -39,7 +39,7 @@ public final class LogLimiter {
     ///   - logger: where messages are logged.
     ///   - level: the default level.
     ///   - burst: how many messages about a subject are logged in an interval.
-    ///   - interval: how long that is.
+    ///   - interval: the length of an interval.
     public init(_ logger: Logger, _ level: Logger.Level, burst: Int = 1, interval: Duration = .seconds(30)) {
         self.logger = logger
         self.level = level
@@ -49,14 +49,14 @@ public final class LogLimiter {
 
     /// Logs a message about a subject, such as a user, or counts it if there were enough in this interval.
     ///
-    /// Returns whether it was logged now.
+    /// - Returns: whether it was logged now.
     @discardableResult
     public func log(
         _ message: Logger.Message, about subject: String, level: Logger.Level? = nil, metadata: Logger.Metadata = [:]
     ) -> Bool {
         let level = level ?? self.level
         if subjects.isEmpty { schedule() }
-        // Without a timer the number would never be logged.
+        // Without a timer, held-back messages would never be logged.
         guard timer != nil else {
             logger.log(level: level, message, metadata: metadata)
             return true
@@ -83,7 +83,7 @@ public final class LogLimiter {
         timer?.schedule(after: interval)
     }
 
-    /// Logs what was held back at the end of an interval, and forgets subjects without new messages.
+    /// Logs the held-back messages at the end of an interval, and forgets subjects without new ones.
     func logRepetitions() {
         for (key, subject) in subjects.sorted(by: { $0.key < $1.key }) {
             guard subject.count > 0 else {
@@ -108,7 +108,7 @@ public final class LogLimiter {
         logger.log(level: subject.level, "\(subject.message)\(rest)", metadata: metadata)
     }
 
-    /// Logs what all limiters hold back, because the process is ending.
+    /// Logs the held-back messages of all limiters, because the process is ending.
     public static func logAllRepetitions() {
         for limiter in active.values { limiter.logRepetitions() }
     }

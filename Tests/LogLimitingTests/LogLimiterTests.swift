@@ -7,11 +7,11 @@ import Testing
 
 @testable import LogLimiting
 
-@Suite("Log messages that others cause")
+@Suite("Log messages that other processes cause")
 @EventLoop struct LogLimiterTests {
     private func messages(_ recorder: LogRecorder) -> [String] { recorder.entries.map(\.message) }
 
-    @Test("are logged at once, then once per interval with their number, and at once again after a quiet interval")
+    @Test("are logged at once, then once per interval with their number; after a quiet interval, at once again")
     func repeated() {
         let recorder = LogRecorder()
         let limiter = LogLimiter(recorder.logger, .notice)
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test("are still counted, and not logged at once, while they continue")
-    func goOn() {
+    func continuing() {
         let recorder = LogRecorder()
         let limiter = LogLimiter(recorder.logger, .notice)
         for _ in 0..<3 {
@@ -43,7 +43,7 @@ import Testing
             ])
     }
 
-    @Test("are never repeated with another cause: of those omitted, the newest is logged")
+    @Test("are logged with their own cause: the interval ends with the newest omitted message")
     func newest() {
         let recorder = LogRecorder()
         let limiter = LogLimiter(recorder.logger, .notice)
@@ -56,7 +56,7 @@ import Testing
         #expect(messages(recorder).last == "failed: d (in the last 30 s)")
     }
 
-    @Test("have the priority of the newest omitted one")
+    @Test("have the priority of the newest omitted message")
     func newestLevel() {
         let recorder = LogRecorder()
         let limiter = LogLimiter(recorder.logger, .warning, burst: 2)
@@ -78,7 +78,7 @@ import Testing
         #expect(messages(recorder) == ["no user alice"])
     }
 
-    @Test("are counted even if the process ends")
+    @Test("are counted when the process ends")
     func end() {
         let recorder = LogRecorder()
         let limiter = LogLimiter(recorder.logger, .notice)
@@ -87,7 +87,7 @@ import Testing
         #expect(messages(recorder).last == "refused alice (and 1 more such message in the last 30 s)")
     }
 
-    @Test("are counted together if they have very many subjects")
+    @Test("are counted together if they have too many subjects")
     func manySubjects() {
         let recorder = LogRecorder()
         let limiter = LogLimiter(recorder.logger, .notice)
