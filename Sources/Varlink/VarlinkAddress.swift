@@ -4,19 +4,19 @@ public import EventLoopIO
 
 /// The address of a Varlink service: a Unix socket, an internet socket, or a program to start.
 ///
-/// The forms are those of varlink.org and varlinkctl(1): `unix:/path`, `unix:@abstract`, `tcp:host:port`,
-/// `tcp:[::1]:port` and `exec:/path/to/program argument…`; and `bridge:/path/to/program argument…`, as in varlink(1)'s
-/// option `--bridge`.
+/// It has the forms of varlink.org and varlinkctl(1): `unix:/path`, `unix:@abstract`, `tcp:host:port`,
+/// `tcp:[::1]:port` and `exec:/path/to/program argument…`. In addition, `bridge:/path/to/program argument…` does what
+/// the option `--bridge` of varlink(1) does.
 public enum VarlinkAddress: Sendable, Hashable, CustomStringConvertible {
     /// A Unix socket.
     ///
-    /// For a service, the mode says who may connect, as file permissions; nil: only this process's user. Clients ignore
-    /// it.
+    /// For a service, the mode says who may connect, as file permissions; nil means only this process's user. Clients
+    /// ignore it.
     case unix(UnixAddress, mode: UInt32? = nil)
-    /// A host, a name or a number, and a port.
+    /// A host, which is a name or a numeric address, and a port.
     ///
-    /// Nothing is encrypted. A service does not know who its clients are: all of them count as the user 4,294,967,295
-    /// (`UInt32.max`), with its limits and its share of each turn.
+    /// Nothing is encrypted. A service does not know its clients: all of them count as the user 4,294,967,295
+    /// (`UInt32.max`) and share that user's limits.
     case tcp(host: String, port: UInt16)
     /// A program to start, which gets the connection as descriptor 3.
     case exec(path: String, arguments: [String] = [])
@@ -25,7 +25,7 @@ public enum VarlinkAddress: Sendable, Hashable, CustomStringConvertible {
     /// It stays in this process's group, so that it can ask the user for a password.
     case bridge(path: String, arguments: [String] = [])
 
-    /// Reads an address.
+    /// Parses an address.
     ///
     /// A service's socket has the permissions of `;mode=0666` after `unix:/path`. The arguments of a program are
     /// separated by spaces and cannot contain any.
@@ -62,11 +62,11 @@ public enum VarlinkAddress: Sendable, Hashable, CustomStringConvertible {
 
     private static func unix(_ rest: Substring, in text: String) throws(IOError) -> VarlinkAddress {
         let parts = rest.split(separator: ";", omittingEmptySubsequences: false)
-        let place = parts[0]
-        guard place.hasPrefix("/") || place.hasPrefix("@") && place.count > 1 else {
+        let location = parts[0]
+        guard location.hasPrefix("/") || location.hasPrefix("@") && location.count > 1 else {
             throw invalid(text, "must be unix:/path or unix:@name")
         }
-        let address = try UnixAddress(parsing: "unix:\(place)")
+        let address = try UnixAddress(parsing: "unix:\(location)")
         guard let parameter = parts.dropFirst().first else { return .unix(address) }
         guard parts.count == 2, parameter.hasPrefix("mode=") else {
             throw invalid(text, "must have no parameter except mode, as in unix:/path;mode=0660")
@@ -92,7 +92,7 @@ public enum VarlinkAddress: Sendable, Hashable, CustomStringConvertible {
         }
         if name.contains(":") { throw invalid(text, "must have the IPv6 address in brackets, as in tcp:[::1]:1234") }
         guard !name.isEmpty, name.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F && !"[]/@;".utf8.contains($0) }) else {
-            throw invalid(text, "must have a name or a number as its host")
+            throw invalid(text, "must have a host name or a numeric address")
         }
         return .tcp(host: String(name), port: port)
     }
@@ -113,7 +113,7 @@ extension VarlinkAddress {
     /// Listens at the address, for a service.
     ///
     /// - Parameter backlog: how many connections may wait to be accepted.
-    /// - Throws: what `UnixSocket.listen(at:mode:backlog:)` does; `IOError.Code.notFound` for an unknown host;
+    /// - Throws: the errors of `UnixSocket.listen(at:mode:backlog:)`; `IOError.Code.notFound` for an unknown host;
     ///   `IOError.Code.invalidAddress` for a program.
     public func listen(backlog: Int32 = 128) async throws(IOError) -> OwnedDescriptor {
         switch self {

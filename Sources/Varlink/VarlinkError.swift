@@ -7,7 +7,7 @@ public struct VarlinkError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The bytes of its parameters, a JSON object.
     public var parameters: [UInt8]
 
-    /// Creates an error whose parameters are JSON already.
+    /// Creates an error whose parameters already are JSON.
     public init(name: String, parameters: [UInt8]) {
         self.name = name
         self.parameters = parameters
@@ -64,12 +64,10 @@ extension VarlinkError {
         VarlinkError("org.varlink.service.\(name)") { $0.member(parameter, shortened(value)) }
     }
 
-    /// How many bytes of a client's name an error repeats.
+    /// The most bytes of a client's name that an error repeats.
     static let maximumNameBytes = 256
 
-    /// Cuts a client's name after 256 bytes, to repeat it in an error.
-    ///
-    /// So it takes no more memory than that.
+    /// Cuts a client's name after 256 bytes, to bound the memory of an error that repeats it.
     public static func shortened(_ name: String) -> String {
         name.utf8.count <= maximumNameBytes ? name : String(decoding: name.utf8.prefix(maximumNameBytes), as: UTF8.self)
     }

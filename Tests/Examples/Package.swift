@@ -3,7 +3,7 @@
 
 import PackageDescription
 
-// The dependency that another package writes to use the libraries; only the path would be a URL.
+// Another package declares the dependency in the same way, but with a URL instead of the path.
 let package = Package(
     name: "Examples",
     dependencies: [.package(name: "statusd", path: "../..", traits: [])],

@@ -9,7 +9,7 @@ import Testing
 @Suite("Addresses", .timeLimit(.minutes(1)))
 struct AddressTests {
     @Test(
-        "Each kind of address is parsed, and written as it was",
+        "Each kind of address is parsed, and its description is the same text",
         arguments: [
             ("unix:/run/x", .unix(.path("/run/x"))),
             ("unix:/run/x;mode=0660", .unix(.path("/run/x"), mode: 0o660)),
@@ -117,7 +117,7 @@ struct AddressTests {
         }
     }
 
-    @Test("Clients that connect over TCP have no user, and count as one")
+    @Test("Clients that connect over TCP have no user, and count as one user")
     func countsTCP() async throws {
         let listener = try await VarlinkAddress.tcp(host: "127.0.0.1", port: 0).listen()
         let address = VarlinkAddress.tcp(host: "127.0.0.1", port: port(of: listener))
@@ -146,6 +146,27 @@ struct AddressTests {
         }
         await #expect { try await VarlinkAddress.exec(path: "/bin/true").listen() } throws: {
             ($0 as? IOError)?.code == .invalidAddress
+        }
+    }
+}
+
+@Suite("A client without a service", .timeLimit(.minutes(1)))
+struct MissingServiceTests {
+    @Test("Without a listener, the error says so")
+    func findsNoService() async throws {
+        try await withTemporaryDirectory { directory in
+            await #expect {
+                try await VarlinkConnection.connect(to: .path("\(directory)/socket"))
+            } throws: {
+                ($0 as? VarlinkClientError)?.code == .noService
+            }
+            // A socket that a former process left behind.
+            _ = try UnixSocket.listen(at: "\(directory)/socket", mode: 0o600)
+            await #expect {
+                try await VarlinkConnection.connect(to: .path("\(directory)/socket"))
+            } throws: {
+                ($0 as? VarlinkClientError)?.code == .noService
+            }
         }
     }
 }

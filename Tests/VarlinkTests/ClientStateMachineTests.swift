@@ -19,7 +19,7 @@ struct ClientStateMachineTests {
         "awaiting two": [.callSingle, .callSingle, .wait, .wait],
         "awaiting the second only": [.callSingle, .callSingle, .waitLast],
         "awaiting a stream": [.callStream, .wait],
-        "streaming, nobody asks": [.callStream, .wait, .replyAndContinue],
+        "streaming, no caller waits": [.callStream, .wait, .replyAndContinue],
         "streaming, a call behind": [.callStream, .wait, .replyAndContinue, .callSingle, .waitLast],
         "cancelled in the middle": [.callSingle, .callSingle, .wait, .wait, .cancelLast, .callSingle, .waitLast],
         "draining a call": [.callSingle, .wait, .cancelFirst],
@@ -36,7 +36,7 @@ struct ClientStateMachineTests {
     ]
 
     @Test(
-        "After any two inputs, replies reach their calls, each caller is resumed once, and nothing happens after the end",
+        "After any two inputs, replies reach their calls, callers are resumed once, and nothing happens after the end",
         arguments: states.keys.sorted())
     func invariants(state: String) throws {
         let setUp = try #require(Self.states[state])
@@ -75,9 +75,9 @@ struct ClientStateMachineTests {
         ("awaiting the second only", .reply, nil),
         ("awaiting a stream", .replyAndContinue, Effects(delivery: 0)),
         ("awaiting a stream", .cancelFirst, Effects(cancelled: 0, drainTimer: .start)),
-        ("streaming, nobody asks", .replyAndContinue, nil),
-        ("streaming, nobody asks", .timeOutFirst, Effects()),
-        ("streaming, nobody asks", .cancelFirst, Effects(drainTimer: .start)),
+        ("streaming, no caller waits", .replyAndContinue, nil),
+        ("streaming, no caller waits", .timeOutFirst, Effects()),
+        ("streaming, no caller waits", .cancelFirst, Effects(drainTimer: .start)),
         ("streaming, a call behind", .reply, nil),
         ("streaming, a call behind", .cancelLast, Effects(cancelled: 1)),
         ("draining a call", .reply, Effects()),
@@ -123,13 +123,13 @@ struct ClientStateMachineTests {
         #expect(harness.effects == Effects(delivery: 1))
     }
 
-    @Test("A caller that left before it waited is told so once it waits, even after its reply was dropped")
+    @Test("A caller that left before it waited gets an error once it waits, even after its reply was dropped")
     func waitsAfterCancelling() {
         #expect(Harness([.callSingle, .cancelFirst, .wait]).effects == Effects(cancelled: 0))
         #expect(Harness([.callSingle, .cancelFirst, .reply, .wait]).effects == Effects(cancelled: 0))
     }
 
-    @Test("The bytes of an abandoned stream are bounded, too, and each stream has its own bound")
+    @Test("The bytes of an abandoned stream are also bounded, and each stream has its own bound")
     func boundsBytes() throws {
         var machine = ClientStateMachine(limits: ClientStateMachine.Limits(streamBytes: 1000))
         for _ in 0..<2 {

@@ -112,10 +112,8 @@ struct ClientTests {
         }
     }
 
-    @Test(
-        "A consumer that stops iterating and begins again continues where it stopped, however many replies came together"
-    )
-    func goesOn() async throws {
+    @Test("A second iteration continues where the first one stopped, however many replies arrived together")
+    func continuesIteration() async throws {
         let (connection, service) = try await scripted()
         let replies = try await connection.stream("org.example.test.Count", of: NumberReply.self)
         _ = await service.receive()
@@ -132,7 +130,7 @@ struct ClientTests {
         #expect(numbers == [1, 2, 3])
     }
 
-    @Test("Cancelling one of several calls leaves the others, which get their own replies")
+    @Test("Cancelling one of several calls does not affect the others, which get their own replies")
     func cancelsOneOfSeveral() async throws {
         let (connection, service) = try await scripted()
         let first = Task { try await echo(connection, "first") }
@@ -153,7 +151,7 @@ struct ClientTests {
         #expect(try await fourth.value == "fourth")
     }
 
-    @Test("Cancelling a call whose reply has come but was not taken ends that call and no other")
+    @Test("Cancelling a call whose reply has arrived but was not taken ends only that call")
     func cancelsWhatIsAnswered() async throws {
         let (connection, service) = try await scripted()
         let second = Mutex<Task<String?, any Error>?>(nil)
@@ -170,7 +168,7 @@ struct ClientTests {
         await service.send(Call.echoReply("first"), Call.echoReply("second"), Call.echoReply("third"))
         #expect(try await first.value == "first")
         let cancelled = second.withLock { $0 }
-        // The runtime may run the second one first, which then has its reply.
+        // The runtime may run the second call first, which then has its reply.
         switch await cancelled?.result {
         case .failure(let error): #expect(error is CancellationError)
         case .success(let text): #expect(text == "second")
@@ -179,7 +177,7 @@ struct ClientTests {
         #expect(try await third.value == "third")
     }
 
-    @Test("Calls and streams distinguish a service that times out from one that has closed")
+    @Test("Calls and streams distinguish a timeout from a closed connection")
     func timesOut() async throws {
         let (connection, service) = try await scripted()
         await #expect {
@@ -200,7 +198,7 @@ struct ClientTests {
         await #expect { _ = try await iterator.next() } throws: { code($0) == .timedOut }
     }
 
-    @Test("Cancelling a call returns at once, and the connection can be used again when its reply has come")
+    @Test("Cancelling a call returns at once, and the connection can be used again when its reply has arrived")
     func cancels() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
@@ -214,7 +212,7 @@ struct ClientTests {
         }
     }
 
-    @Test("A cancelled call's reply is dropped and does not answer the next one, even if no caller waited when it came")
+    @Test("A cancelled call's reply is dropped and does not answer the next call, even if no caller waited for it")
     func dropsReply() async throws {
         let (connection, service) = try await scripted()
         for _ in 0..<3 {
@@ -269,9 +267,7 @@ struct ClientTests {
         #expect(try await next == "next")
     }
 
-    @Test(
-        "An abandoned stream that does not end closes the connection, and fails the calls behind it"
-    )
+    @Test("An abandoned stream that does not end closes the connection, and fails the calls behind it")
     func boundsDroppedStream() async throws {
         let limits = ClientStateMachine.Limits(streamReplies: 2, streamTime: .seconds(600))
         let (connection, service) = try await scripted(limits: limits)
@@ -313,8 +309,8 @@ struct ClientTests {
         await #expect(throws: CancellationError.self) { try await call.value }
     }
 
-    @Test("A task that is cancelled before it calls gets no reply, even beside another call on the same connection")
-    func isCancelledBesideAnother() async throws {
+    @Test("A task that is cancelled before it calls gets no reply, even with another call on the same connection")
+    func isCancelledWithAnother() async throws {
         let (connection, service) = try await scripted()
         async let other = echo(connection, "x")
         _ = await service.receive()
@@ -329,7 +325,7 @@ struct ClientTests {
         #expect(try await other == "x")
     }
 
-    @Test("A cancelled consumer gets nothing more, even if it has already arrived")
+    @Test("A cancelled consumer gets no more replies, not even those that have arrived")
     func forgetsWhatIsBuffered() async throws {
         let (connection, service) = try await scripted(limits: ClientStateMachine.Limits(streamReplies: 0))
         let replies = try await connection.stream("org.example.test.Count", of: NumberReply.self)
@@ -337,23 +333,23 @@ struct ClientTests {
         await service.send(
             #"{"parameters":{"number":1},"continues":true}"#, #"{"parameters":{"number":2},"continues":true}"#)
         let took = Signal()
-        let mayGoOn = Signal()
+        let mayContinue = Signal()
         // Unstructured, so that it can be cancelled alone.
         let consumer = Task {
             var iterator = replies.makeAsyncIterator()
             _ = try await iterator.next()
             await took.fire()
-            await mayGoOn.wait()
+            await mayContinue.wait()
             return try await iterator.next()
         }
         await took.wait()
         consumer.cancel()
-        await mayGoOn.fire()
+        await mayContinue.fire()
         await #expect(throws: CancellationError.self) { try await consumer.value }
         #expect(await service.seesEnd())
     }
 
-    @Test("A service that closes during a call is distinguished from one that answers")
+    @Test("A service that closes during a call is distinguished from a service that answers")
     func isClosed() async throws {
         let (connection, service) = try await scripted()
         let call = Task { try await connection.call("org.example.test.Wait", returning: NoReply.self) }

@@ -17,7 +17,7 @@ import Testing
         return count
     }
 
-    @Test("a user has only so many until one of them ends")
+    @Test("a user at the limit may connect again once a connection ends")
     mutating func ofUser() {
         #expect(connect(1) == 128)
         #expect(throws: ConnectionLimits.Reached.ofUser(128)) { try limits.add(1) }
@@ -34,7 +34,7 @@ import Testing
         for user in 1001...1050 { connect(UInt32(user)) }
         #expect(throws: ConnectionLimits.Reached.ofAll(1000)) { try limits.add(1) }
         #expect(connect(own) == 16)
-        // The last ones are root's.
+        // The last connections are reserved for root.
         #expect(connect(root) == 16)
     }
 }

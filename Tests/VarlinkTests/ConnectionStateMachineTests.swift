@@ -40,14 +40,14 @@ private struct Connection: ~Copyable {
         default: break
         }
         perform(effects, wasClosed: wasClosed)
-        // The loop settles once all input has been handled, which is not the case while calls are being handled.
+        // The loop settles once all input has been handled, so not while calls are being handled.
         if !machine.isHandling { settle() }
         return true
     }
 
     private func mayOccur(_ input: Input) -> Bool {
         switch input {
-        // Output is written only to connected readers, and none is left after it was dropped.
+        // Output is written only to connected readers, and no output is left after it was dropped.
         case .full, .stream, .pieces: machine.mayReply && (input == .full || machine.isWithHandler)
         case .room: unsent > 0
         case .call: machine.isHandling && !isInHandler && machine.mayHandle(unsent: unsent)
@@ -81,13 +81,13 @@ private struct Connection: ~Copyable {
             _ = machine.close()
         } else if machine.isClosed {
             fault = "a closed connection waits for something"
-        } else if !goesOn(expectation) {
-            fault = "nothing wakes it any more"
+        } else if !continues(expectation) {
+            fault = "nothing will wake it"
         }
     }
 
     /// Whether something will happen to it, so that it does not stay open forever.
-    private func goesOn(_ expectation: ConnectionStateMachine.Expectation) -> Bool {
+    private func continues(_ expectation: ConnectionStateMachine.Expectation) -> Bool {
         if expectation == .input || unsent > 0 || machine.isQueued || isResumeDue { return true }
         // The answering task will end the call, and is cancelled if the client leaves. Once the service has ended, only
         // pending output is written.
@@ -130,7 +130,7 @@ extension ConnectionStateMachine {
 
 @Suite("The state machine of a service's connection")
 struct ConnectionStateMachineTests {
-    /// How to reach each state, with the loop over calls on the stack and without.
+    /// The inputs that lead to each state, with and without calls being handled on the stack.
     private static let states: [[Input]] = [
         [], [.bytes], [.beginHandling], [.bytes, .beginHandling, .read], [.queue],
         [.beginHandling, .call], [.beginHandling, .call, .handlerReturns, .endHandling],

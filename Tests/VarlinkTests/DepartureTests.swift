@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Clients that leave", .timeLimit(.minutes(1)))
 struct DepartureTests {
-    @Test("A client that will send no more still gets the answers to its calls")
+    @Test("A client that has closed its sending side still gets the answers to its calls")
     func answersAfterHalfClose() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -22,7 +22,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("A stream continues for a client that will send no more, until it leaves")
+    @Test("A stream continues for a client that has closed its sending side, until it leaves")
     func streamsAfterHalfClose() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -46,7 +46,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("Of the calls that a client sent before it left, only those that may change something are handled")
+    @Test("After a client has left, only those of its calls that may change something are handled")
     func skipsWhatOnlyReads() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -89,7 +89,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("All of a client's calls before it left are handled, however many, even if the call before gets no answer")
+    @Test("All calls that a client sent before it left are handled, even if an earlier call gets no answer")
     func handlesMuch() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -121,7 +121,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("A slow oneway call does not hold up the calls behind it, and goes on when its client leaves")
+    @Test("A slow oneway call does not delay the calls behind it, and continues when its client leaves")
     func endsOneway() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -135,7 +135,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("The calls of a client that will read no more are handled, and cost no time")
+    @Test("The calls of a client that has closed its receiving side are handled without delay")
     func hearsTheDeaf() async throws {
         try await Harness.run { harness in
             let client = await harness.client()

@@ -8,8 +8,8 @@ import Testing
 
 @Suite("Descriptors that clients send", .timeLimit(.minutes(1)))
 struct DescriptorTests {
-    /// Makes `body` send the writing end of a pipe, which this side then closes; returns whether the other side closes
-    /// it, too.
+    /// Makes `body` send the writing end of a pipe, which this side then closes; returns whether the other side also
+    /// closes it.
     private func isClosed(_ body: (OwnedDescriptor) async throws -> Void) async throws -> Bool {
         var (reading, writing): (OwnedDescriptor, OwnedDescriptor?) = try #require(OwnedDescriptor.makePipe())
         try await body(try #require(writing))
@@ -19,7 +19,7 @@ struct DescriptorTests {
         return read(reading.rawValue, &byte, 1) == 0
     }
 
-    @Test("They close the connection without an answer, and are closed", arguments: ["", "{", #"{"method":"#])
+    @Test("They are closed, and so is the connection, without an answer", arguments: ["", "{", #"{"method":"#])
     func refused(before: String) async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -36,7 +36,7 @@ struct DescriptorTests {
         }
     }
 
-    @Test("They are closed even if they were never received, because their client or its calls come first")
+    @Test("They are closed even if the service stopped reading before them")
     func unread() async throws {
         var limits = VarlinkService.Limits()
         limits.maximumUnsentBytes = 1

@@ -15,7 +15,7 @@ struct JSONReaderTests {
         "\"a string that is longer than sixteen bytes, with an ä and a \\n\"",
     ]
 
-    /// Texts that it does not allow.
+    /// Texts that RFC 8259 does not allow.
     static let bad = [
         "", " ", "nul", "nulll", "True", "{", "}", "[", "]", "{]", "[}", "{\"a\"}", "{\"a\":}", "{\"a\" 1}", "{a:1}",
         "{'a':1}",
@@ -120,16 +120,16 @@ struct JSONReaderTests {
     }
 
     @Test(
-        "An error has its place in the text, even if that ends too early",
+        "An error has its offset, even if the text ends too early",
         arguments: [#"["\"#, #"["\u"#, #"["\ud800\"#])
-    func placesOfErrors(text: String) throws {
+    func offsetsOfErrors(text: String) throws {
         let error = #expect(throws: JSONError.self) {
             try JSONReader.read(Array(text.utf8)) { reader throws(JSONError) in try reader.skip() }
         }
         #expect(error?.offset == text.utf8.count)
     }
 
-    @Test("A case is read by its name only, whatever else is equivalent to it")
+    @Test("A case is read by its exact name only, not by an equivalent text")
     func readsEnumerations() {
         enum Unit: String, JSONEnumeration { case kelvin = "K" }
         for (text, isRead) in [
@@ -140,7 +140,7 @@ struct JSONReaderTests {
         }
     }
 
-    @Test("Whole numbers are exact in all 64 bits, and nothing else is read as one")
+    @Test("Whole numbers are exact in all 64 bits, and no other value is read as one")
     func readsIntegersExactly() throws {
         func integer(_ text: String) throws -> Int {
             try JSONReader.read(Array(text.utf8)) { reader throws(JSONError) in try reader.integer() }
@@ -160,7 +160,7 @@ struct JSONReaderTests {
         }
     }
 
-    @Test("Numbers are read as the nearest double, and one that is too large is refused")
+    @Test("Numbers are read as the nearest double, and a number that is too large is refused")
     func readsNumbers() throws {
         func number(_ text: String) throws -> Double {
             try JSONReader.read(Array(text.utf8)) { reader throws(JSONError) in try reader.number() }

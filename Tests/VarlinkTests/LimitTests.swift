@@ -20,7 +20,7 @@ struct LimitTests {
             #expect(await client.receive() == Call.echoReply(longest))
             await client.send(Call.echo(longest + "x"))
             #expect(await client.seesEnd())
-            // An endless one is cut off, too.
+            // An endless message also closes the connection.
             let endless = await harness.client()
             await endless.send(bytes: [UInt8](repeating: UInt8(ascii: " "), count: 1_001))
             #expect(await endless.seesEnd())
@@ -46,20 +46,21 @@ struct LimitTests {
         }
     }
 
-    @Test("Clients that leave before they are accepted count only for a moment, and their calls are handled")
+    @Test("Clients that leave before they are accepted count only briefly, and their calls are handled")
     func handlesThoseWhoLeft() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/socket"
             let listener = try UnixSocket.listen(at: path, mode: 0o600, backlog: 1000)
             try await Harness.run(listeners: [listener]) { harness in
-                // The loop is busy meanwhile, so all of them wait for an accept.
+                // The loop is busy meanwhile, so all clients wait to be accepted.
                 await EventLoop.run {
                     for number in 0..<600 { callAndLeave(path, Call.call("Echo", #"{"text":"\#(number)"}"#, "oneway")) }
                 }
                 let last = try await RawClient(path: path)
                 await last.send(Call.echo("end"))
                 #expect(await last.receive() == Call.echoReply("end"))
-                // They were accepted before the last one. Each is served separately, so some may still be in progress.
+                // They were accepted before the last client. Each is served separately, so some may still be in
+                // progress.
                 while await harness.service.connectionCount > 1 { await EventLoop.run {} }
                 #expect(await Set(harness.interface.echoed) == Set((0..<600).map(String.init) + ["end"]))
             }
@@ -102,7 +103,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A slow reader bounds a stream of many small replies, too")
+    @Test("A slow reader also bounds a stream of many small replies")
     func boundsDroppingStreams() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -147,7 +148,7 @@ struct LimitTests {
             // Once it reads, all of them are answered.
             for _ in 0..<3_000 {
                 sent += client.sendWhatFits(calls[sent...])
-                // One that is missing would mean that all that follow are.
+                // If one reply is missing, all following replies are missing.
                 try #require(await client.receive() == Call.echoReply(text))
             }
         }
@@ -163,7 +164,7 @@ struct LimitTests {
         }
     }
 
-    @Test("An answer in pieces is complete, and of an unread one only the part that fits is written")
+    @Test("An answer in pieces is complete, and while it is unread, only the part that fits is written")
     func answersInPieces() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -192,8 +193,8 @@ struct LimitTests {
             let client = await harness.client()
             await client.send(Call.call("Count", #"{"count":20,"size":0}"#, "more"))
             let replies = await client.receive(20)
-            let tenth =
-                #"{"parameters":{"numbers":[\#(Array(repeating: #""x""#, count: 10).joined(separator: ","))],"count":10},"continues":true}"#
+            let numbers = Array(repeating: #""x""#, count: 10).joined(separator: ",")
+            let tenth = #"{"parameters":{"numbers":[\#(numbers)],"count":10},"continues":true}"#
             #expect(
                 replies[8...10] == [
                     #"{"parameters":{"number":9},"continues":true}"#, tenth,
@@ -215,7 +216,7 @@ struct LimitTests {
             let calls: [UInt8] = (0..<3_000).flatMap { _ in
                 Array(Call.call("Echo", #"{"text":"f"}"#, "oneway").utf8) + [0]
             }
-            // On the loop, so that everything is there before it looks.
+            // On the loop, so that everything has arrived before it checks.
             let (flood, single) = (flooder.descriptor, other.descriptor)
             let sent = await EventLoop.run {
                 let sent = RawClient.sendWhatFits(calls[...], to: flood)
@@ -225,8 +226,8 @@ struct LimitTests {
             let count = sent / (calls.count / 3_000)
             #expect(count > 1_000)
             #expect(await other.receive() == Call.echoReply("other"))
-            let place = try #require(await harness.interface.echoed.firstIndex(of: "other"))
-            #expect(place < count / 2)
+            let position = try #require(await harness.interface.echoed.firstIndex(of: "other"))
+            #expect(position < count / 2)
         }
     }
 
@@ -242,7 +243,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A user may have only so many connections until one of them is closed")
+    @Test("A user at the limit may connect again once a connection is closed")
     func boundsConnections() async throws {
         var limits = VarlinkService.Limits()
         limits.maximumConnectionsPerUser = 2
@@ -289,7 +290,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A thousand connections with half a message each leave nothing behind when they go")
+    @Test("A thousand connections with half a message each leave nothing behind when they close")
     func survivesCrowds() async throws {
         // Each takes two descriptors here; a process may have 1024 unless it raises its limit.
         var descriptors = rlimit()

@@ -174,6 +174,10 @@ struct ProtocolTests {
         }
     }
 
+    private static let describeOther =
+        #"{"method":"org.varlink.service.GetInterfaceDescription","#
+        + #""parameters":{"interface":"org.example.other"}}"#
+
     static func error(_ name: String, _ parameter: String, _ value: String) -> String {
         #"{"error":"org.varlink.service.\#(name)","parameters":{"\#(parameter)":"\#(value)"}}"#
     }
@@ -200,7 +204,7 @@ struct ProtocolTests {
                 error("InvalidParameter", "parameter", "a")
             ),
             (
-                #"{"method":"org.varlink.service.GetInterfaceDescription","parameters":{"interface":"org.example.other"}}"#,
+                describeOther,
                 error("InterfaceNotFound", "interface", "org.example.other")
             ),
             (
@@ -248,8 +252,8 @@ struct ProtocolTests {
             await client.send(#"{"method":"org.varlink.service.GetInfo"}"#)
             #expect(
                 await client.receive()
-                    == #"{"parameters":{"vendor":"Example","product":"test","version":"1","url":"https://example.org/","#
-                    + #""interfaces":["org.example.test","org.varlink.service"]}}"#)
+                    == #"{"parameters":{"vendor":"Example","product":"test","version":"1","#
+                    + #""url":"https://example.org/","interfaces":["org.example.test","org.varlink.service"]}}"#)
             let connection = try await harness.connection()
             for (name, text) in [
                 ("org.example.test", TestInterface.text), ("org.varlink.service", InterfaceDescription.service.text),

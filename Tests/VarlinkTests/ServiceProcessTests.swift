@@ -39,8 +39,7 @@ struct ServiceProcessTests {
         #"printf '{"parameters":{"text":"%s","process":%d}}\0' "\#(text)" $$ >&3"#
     }
 
-    /// Returns when this process no longer has such a child, not even as a zombie; fails if the test's time limit ends
-    /// the wait.
+    /// Returns when this process no longer has this child, not even as a zombie; fails at the test's time limit.
     private func isReaped(_ process: Int32) async {
         var information = siginfo_t()
         while !Task.isCancelled, waitid(P_PID, id_t(process), &information, WEXITED | WNOHANG | WNOWAIT) == 0 {
@@ -49,16 +48,14 @@ struct ServiceProcessTests {
         #expect(errno == ECHILD)
     }
 
-    @Test("It has the connection as descriptor 3, and learns of it as from systemd")
+    @Test("It gets the connection as descriptor 3, with the variables that systemd sets")
     func passesConnection() async throws {
         let text = "$LISTEN_FDS $LISTEN_FDNAMES $([ $LISTEN_PID = $$ ] && echo its own) $1 $2"
         let connection = try await connect(answer(text) + "; read -r rest <&3", "a b", "c")
         #expect(try await call(connection).text == "1 varlink its own a b c")
     }
 
-    @Test(
-        "A bridge has the connection as its standard input and output, stays in this process's group, and ends with the connection"
-    )
+    @Test("A bridge has the connection as input and output, stays in this process's group, and ends with it")
     func bridges() async throws {
         let answer = #"printf '{"parameters":{"text":"%s","process":%d}}\0' "$(cut -d ' ' -f 5 /proc/$$/stat)" $$"#
         let script = "head -c 1 >/dev/null; " + answer + "; cat >/dev/null"

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The life of a service", .timeLimit(.minutes(1)))
 struct ServiceTests {
-    /// Runs a service until `body` returns, and gives `body` the means to end it and to wait for its end.
+    /// Runs a service until `body` returns; `body` can cancel its task and wait for it.
     private func run(
         limits: VarlinkService.Limits = VarlinkService.Limits(), drainTime: Duration = .seconds(20),
         listeners: [OwnedDescriptor] = [], _ body: (Harness, Task<Void, any Error>) async throws -> Void
@@ -16,7 +16,7 @@ struct ServiceTests {
         var limits = limits
         limits.drainTime = drainTime
         let harness = try await Harness.make(limits: limits, listeners: listeners)
-        // Unstructured, because the test looks at the service before and after its end.
+        // Unstructured, because the test checks the service before and after its end.
         let running = Task { try await harness.service.run() }
         defer { running.cancel() }
         try await body(harness, running)

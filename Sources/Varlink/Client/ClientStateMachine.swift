@@ -2,8 +2,8 @@
 
 /// Decides which call the next message answers, and what happens to its caller.
 ///
-/// A service answers calls in order, and the protocol cannot cancel a call. So the replies to a caller that has left
-/// are read and dropped (draining). That is limited, because a stream may never end.
+/// A service answers calls in order, and the protocol cannot cancel a call. The replies to a caller that has left are
+/// therefore read and dropped (draining). Draining is limited, because a stream may never end.
 struct ClientStateMachine: ~Copyable {
     typealias Ticket = PendingCalls.Ticket
 
@@ -24,13 +24,13 @@ struct ClientStateMachine: ~Copyable {
 
     enum DrainTimer: Equatable { case start, stop }
 
-    /// How much is dropped for callers that have left before the connection is closed.
+    /// How much may be dropped for callers that have left before the connection is closed.
     struct Limits {
         /// How many replies of one stream.
         var streamReplies = 4096
         /// How many bytes of one stream.
         var streamBytes = 4 * 1024 * 1024
-        /// How long one stream is dropped.
+        /// How long one stream may be dropped.
         var streamTime = Duration.seconds(5)
         /// How many calls may be abandoned at the same time.
         var calls = 256
@@ -41,7 +41,7 @@ struct ClientStateMachine: ~Copyable {
         case idle
         /// The caller of the first call gets the next message, once it waits for it.
         case awaiting
-        /// The caller of the first call has left; so many replies and bytes were dropped for it.
+        /// The caller of the first call has left; these replies and bytes were dropped for it.
         case draining(replies: Int, bytes: Int)
         /// No more replies can come.
         case closed(VarlinkClientError)
@@ -53,9 +53,9 @@ struct ClientStateMachine: ~Copyable {
 
     init(limits: Limits = Limits()) { self.limits = limits }
 
-    /// Whether to read the next message; if not, none may be given to the machine.
+    /// Whether the connection should read the next message and give it to the machine.
     ///
-    /// So a slow caller holds up the service, instead of filling this process's memory.
+    /// A slow caller therefore slows the service down, instead of filling this process's memory.
     var wantsMessage: Bool {
         switch state {
         case .awaiting: calls.firstCaller == .waiting
@@ -71,7 +71,7 @@ struct ClientStateMachine: ~Copyable {
 
     // MARK: Inputs from callers
 
-    /// A call is made; returns its ticket.
+    /// Adds a call and returns its ticket.
     mutating func call(_ kind: PendingCalls.Kind) throws(VarlinkClientError) -> Ticket {
         try checkMayCall()
         let ticket = calls.append(kind)
@@ -87,7 +87,7 @@ struct ClientStateMachine: ~Copyable {
         }
     }
 
-    /// A caller has left, or nobody holds its stream any more.
+    /// A caller has left, or has released its stream.
     mutating func cancel(_ ticket: Ticket) -> Effects {
         guard let caller = calls.leave(ticket) else { return Effects() }
         var effects = calls.abandonedCount > limits.calls ? fail(.tooManyAbandoned) : Effects()
@@ -107,7 +107,7 @@ struct ClientStateMachine: ~Copyable {
 
     /// A whole message was read.
     mutating func message(bytes: Int, continues: Bool, isError: Bool) -> Effects {
-        precondition(wantsMessage, "a message that nobody wants was read")
+        precondition(wantsMessage, "read a message that no caller expects")
         if continues, calls.firstKind != .stream || isError { return fail(.tooManyReplies) }
         switch state {
         case .draining(let replies, let size):

@@ -19,7 +19,7 @@ struct PendingCalls {
         case busy
         /// It waits for the next reply.
         case waiting
-        /// It has left, and nobody wants the replies.
+        /// It has left, and its replies are dropped.
         case gone
     }
 
@@ -62,7 +62,7 @@ struct PendingCalls {
         return true
     }
 
-    /// A caller has left; returns its former state, or nil if the call was answered or abandoned before.
+    /// A caller has left; returns its previous state, or nil if the call was answered or abandoned before.
     mutating func leave(_ ticket: Ticket) -> Caller? {
         guard let caller = calls[ticket]?.caller, caller != .gone else { return nil }
         calls[ticket]?.caller = .gone

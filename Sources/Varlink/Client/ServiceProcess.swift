@@ -10,11 +10,13 @@ final class ServiceProcess {
     /// A program, and how it gets its end of the connection.
     struct Program: Sendable {
         enum Form: Sendable {
-            /// As descriptor 3, named `varlink`, as if systemd had started it for a connection (sd_listen_fds(3));
-            /// varlinkctl(1) does the same. It leads a process group of its own.
+            /// As descriptor 3, named `varlink`, as if systemd had started it for a connection (sd_listen_fds(3)).
+            ///
+            /// varlinkctl(1) does the same. The program leads its own process group.
             case service
-            /// As its standard input and output. It stays in this process's group, because only that may read from the
-            /// terminal.
+            /// As its standard input and output.
+            ///
+            /// It stays in this process's group, because only this group may read from the terminal.
             case bridge
         }
 
@@ -24,7 +26,7 @@ final class ServiceProcess {
         /// Its standard error; nil for this process's own.
         var errorOutput: OwnedDescriptor?
 
-        /// What to start for it.
+        /// Describes its start.
         fileprivate func start(on connection: Int32) -> ProcessStart {
             let errors = errorOutput.map { [STDERR_FILENO: $0.rawValue] } ?? [:]
             guard form == .service else {
@@ -41,9 +43,9 @@ final class ServiceProcess {
         }
     }
 
-    /// Its number stays this process's until it is reaped.
+    /// The process ID, which stays valid until the process is reaped.
     private let process: pid_t
-    /// What signals are sent to: the group that it leads, or only itself.
+    /// The target of signals: the group that the process leads, or only the process.
     private let target: pid_t
     private var exit: IOSource?
     private var killTimer: TimerSource?
@@ -72,12 +74,12 @@ final class ServiceProcess {
         }
         guard let started else {
             start.abandon()
-            throw IOError(.timedOut, "cannot start \(program.path): it takes too long")
+            throw IOError(.timedOut, "cannot start \(program.path): timed out")
         }
         return (ours, try started.get())
     }
 
-    /// A start that may be abandoned before there is a process.
+    /// A start that may be abandoned before the process exists.
     @EventLoop
     private final class Start {
         private var isAbandoned = false
@@ -123,7 +125,7 @@ final class ServiceProcess {
         self.process = process
         target = form == .service ? -process : process
         do throws(IOError) {
-            // This keeps the object until the process has been reaped.
+            // The handler keeps this object alive until the process has been reaped.
             exit = try IOSource(descriptor, events: .readable) { _ in self.hasEnded() }
         } catch {
             kill(target, SIGKILL)
@@ -131,7 +133,7 @@ final class ServiceProcess {
         }
     }
 
-    /// Ends the process with SIGTERM, and after a while with SIGKILL.
+    /// Ends the process with SIGTERM, and after the grace period with SIGKILL.
     func end() {
         guard exit != nil, !isEnding else { return }
         isEnding = true
@@ -141,7 +143,7 @@ final class ServiceProcess {
     }
 
     private func hasEnded() {
-        // The processes that it started end, too, while the group still has its number.
+        // Also ends the processes that it started, while the group still has its number.
         kill(target, SIGKILL)
         Self.reap(process)
         killTimer?.cancel()

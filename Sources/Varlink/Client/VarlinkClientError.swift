@@ -2,13 +2,13 @@
 
 public import EventLoopIO
 
-/// An error that is not the service's answer: it cannot be reached, or its reply cannot be read.
+/// An error that a service did not send: it cannot be reached, or its reply cannot be read.
 ///
-/// An error that the service answers is a ``VarlinkError``.
+/// An error that the service sent is a ``VarlinkError``.
 public struct VarlinkClientError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What kind of failure it is.
+    /// The kinds of failure.
     public enum Code: Sendable, Hashable {
-        /// Nobody listens at the address.
+        /// No service listens at the address.
         case noService
         /// This user may not connect.
         case permissionDenied
@@ -24,7 +24,7 @@ public struct VarlinkClientError: Error, Sendable, Hashable, CustomStringConvert
         case system
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let code: Code
     /// The message, in lower case and without a full stop.
     public let description: String
@@ -35,7 +35,7 @@ public struct VarlinkClientError: Error, Sendable, Hashable, CustomStringConvert
         self.description = description
     }
 
-    /// Converts an error of connecting.
+    /// Converts an error from connecting.
     public init(_ error: IOError) {
         let code: Code =
             switch error.code {
@@ -51,9 +51,9 @@ public struct VarlinkClientError: Error, Sendable, Hashable, CustomStringConvert
     static let closed = VarlinkClientError(.closed, "the service closed the connection")
     static let closedByCaller = VarlinkClientError(.closed, "the connection was closed")
     static let endlessStream = VarlinkClientError(
-        .closed, "the connection was closed: a stream that nobody reads any more did not end")
+        .closed, "the connection was closed: an abandoned stream did not end")
     static let tooManyAbandoned = VarlinkClientError(
-        .closed, "the connection was closed: the service has not answered too many cancelled calls")
+        .closed, "the connection was closed: too many cancelled calls are unanswered")
     static let tooManyReplies = malformed("more replies than requested")
 
     /// The reply is not Varlink, or not what the caller expects.

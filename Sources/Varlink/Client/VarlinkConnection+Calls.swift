@@ -5,14 +5,14 @@ import EventLoopIO
 extension VarlinkConnection {
     /// Calls a method and returns its reply.
     ///
-    /// If the task is cancelled, the call returns at once, and its reply is dropped when it comes.
+    /// If the task is cancelled, the call returns at once, and its reply is dropped when it arrives.
     ///
     /// - Parameters:
     ///   - method: its full name.
     ///   - parameters: writes the members of its parameters.
     ///   - returning: the type of the reply's parameters.
-    ///   - timeout: how long to wait for the reply, including those to earlier calls; nil: forever. After that the
-    ///     connection is closed.
+    ///   - timeout: how long to wait for the reply, including the replies to earlier calls; nil means indefinitely. A
+    ///     timeout closes the connection.
     /// - Throws: ``VarlinkError`` if the service answers with an error, `CancellationError`, or else
     ///   ``VarlinkClientError``.
     public func call<Reply: JSONReadable & Sendable>(
@@ -37,15 +37,15 @@ extension VarlinkConnection {
 
     /// Calls a method that answers with more than one reply.
     ///
-    /// The call is sent at once. If nobody holds the replies any more, the remaining ones are dropped, within the
-    /// limits of ``VarlinkConnection``.
+    /// The call is sent at once. Once the replies are released, the remaining ones are dropped, within the limits of
+    /// ``VarlinkConnection``.
     ///
     /// - Parameters:
     ///   - method: its full name.
     ///   - parameters: writes the members of its parameters.
     ///   - of: the type of the replies' parameters.
-    ///   - timeout: how long to wait for the first reply; nil: forever. After that the connection is closed.
-    ///   - silence: the same for each further reply.
+    ///   - timeout: how long to wait for the first reply; nil means indefinitely. A timeout closes the connection.
+    ///   - silence: the timeout of each further reply.
     public func stream<Reply: JSONReadable & Sendable>(
         _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }, of: Reply.Type = Reply.self,
         timeout: Duration? = replyTimeout, silence: Duration? = nil
@@ -55,7 +55,7 @@ extension VarlinkConnection {
             source: RepliesSource(connection: self, ticket: ticket, timeout: timeout, silence: silence))
     }
 
-    /// A reply, and whether others follow.
+    /// A reply, and whether more follow.
     typealias Received<Reply> = (reply: Reply, continues: Bool)
 
     /// Waits for the next reply to a call.
@@ -76,7 +76,7 @@ extension VarlinkConnection {
         } onCancel: {
             EventLoop.perform { self.abandon(ticket) }
         }
-        // A cancelled task gets nothing, even if a reply has come.
+        // A cancelled task gets no reply, even if one has arrived.
         try Task.checkCancellation()
         return try result.get()
     }

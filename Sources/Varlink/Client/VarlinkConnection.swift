@@ -6,9 +6,9 @@ public import EventLoopIO
 ///
 /// Calls may be concurrent; the service answers them in order. A stream blocks the calls after it until it ends.
 ///
-/// If the task of a call is cancelled, its reply is dropped when it comes, and other calls continue. The service does
-/// not learn of that, because the protocol has no message for it; ``close()`` tells it. The connection is closed if an
-/// abandoned stream does not end within 5 s, 4096 replies or 4 MiB, or if more than 256 cancelled calls are unanswered.
+/// If the task of a call is cancelled, its reply is dropped when it arrives, and other calls continue. The protocol has
+/// no message that tells the service; only ``close()`` does. The connection is closed if an abandoned stream does not
+/// end within 5 s, 4096 replies or 4 MiB, or if more than 256 cancelled calls are unanswered.
 @EventLoop
 public final class VarlinkConnection {
     typealias Ticket = ClientStateMachine.Ticket
@@ -25,7 +25,7 @@ public final class VarlinkConnection {
     private var process: ServiceProcess?
     private let limits: ClientStateMachine.Limits
     private var machine: ClientStateMachine
-    /// Resume the waiting callers; each returns an error if it cannot read the message.
+    /// The waiting callers; each returns an error if it cannot read the message.
     private var callers: [Ticket: @EventLoop (Outcome) -> VarlinkClientError?] = [:]
     private var drainTimer: TimerSource?
 
@@ -52,7 +52,7 @@ public final class VarlinkConnection {
     /// - Parameters:
     ///   - address: a Unix socket, an internet socket or a program.
     ///   - timeout: how long to wait for the host's address, its answer, and room in the service's backlog.
-    ///   - errorOutput: standard error of a program; nil for that of this process.
+    ///   - errorOutput: standard error of a program; nil for this process's own.
     public nonisolated static func connect(
         to address: VarlinkAddress, timeout: Duration = .seconds(5), errorOutput: OwnedDescriptor? = nil
     ) async throws(VarlinkClientError) -> VarlinkConnection {
@@ -91,8 +91,8 @@ public final class VarlinkConnection {
         self.process = process
         self.limits = limits
         machine = ClientStateMachine(limits: limits)
-        // Nothing is read until a caller waits. So a slow reader holds up the service, instead of filling this
-        // process's memory.
+        // Nothing is read until a caller waits. A slow reader therefore slows the service down, instead of filling
+        // this process's memory.
         try transport.open { [weak self] in self?.ready($0) }
     }
 
@@ -130,16 +130,16 @@ public final class VarlinkConnection {
 
     // MARK: Callers
 
-    /// Has `caller` resumed with the next reply; it returns an error if it cannot read that.
+    /// Resumes `caller` with the next reply; it returns an error if it cannot read the reply.
     func wait(_ ticket: Ticket, _ caller: @escaping @EventLoop (Outcome) -> VarlinkClientError?) {
         callers[ticket] = caller
         perform(machine.wait(ticket))
     }
 
-    /// Whether a caller still waits.
+    /// Whether a caller is still waiting.
     func isWaiting(_ ticket: Ticket) -> Bool { callers[ticket] != nil }
 
-    /// A caller has left, or nobody holds its stream any more.
+    /// A caller has left, or has released its stream.
     func abandon(_ ticket: Ticket) { perform(machine.cancel(ticket)) }
 
     /// A caller's timeout has expired.
@@ -151,8 +151,7 @@ public final class VarlinkConnection {
     // MARK: Receiving
 
     private func ready(_ events: IOSource.Events) {
-        // A closed connection is noticed when the next reply is requested, because earlier replies are still to be
-        // read.
+        // A closed connection is noticed when the next reply is requested, because earlier replies must be read first.
         guard transport.interest.contains(.input), !events.isDisjoint(with: [.readable, .hangUp, .error]) else {
             return
         }
@@ -173,7 +172,7 @@ public final class VarlinkConnection {
         takeMessages()
     }
 
-    /// Takes the messages that were read while they are wanted, and reads on if more are.
+    /// Takes read messages while the machine wants them, and keeps reading if it wants more.
     private func takeMessages() {
         while machine.wantsMessage, let message = transport.input.takeMessage() { take(message) }
         transport.interest = machine.wantsMessage ? .input : []

@@ -4,17 +4,17 @@ import EventLoopIO
 
 /// The replies to a call with `more`.
 ///
-/// The socket is read when a reply is requested and none is there, one buffer at a time, so a slow consumer holds up
-/// the service. There is one consumer: a second iteration continues where the first stopped.
+/// The socket is read when a reply is requested and none is there, one buffer at a time, so a slow consumer slows the
+/// service down. There is one consumer: a second iteration continues where the first stopped.
 public struct VarlinkReplies<Reply: JSONReadable & Sendable>: AsyncSequence, Sendable {
     /// The type of the elements.
     public typealias Element = Reply
-    /// The errors: those of other calls.
+    /// The errors, which are the same as for other calls.
     public typealias Failure = any Error
 
     let source: RepliesSource
 
-    /// Creates an iterator over the replies that were not taken yet.
+    /// Creates an iterator over the remaining replies.
     public func makeAsyncIterator() -> Iterator { Iterator(source: source) }
 
     /// The iterator of the replies.
@@ -30,7 +30,7 @@ public struct VarlinkReplies<Reply: JSONReadable & Sendable>: AsyncSequence, Sen
 
         /// Returns the next reply, or nil after the last one.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Reply? {
-            // A cancelled task gets nothing, even if a reply has come.
+            // A cancelled task gets no reply, even if one has arrived.
             if Task.isCancelled { await source.abandon() }
             try Task.checkCancellation()
             return try await source.next(Reply.self)
@@ -38,9 +38,9 @@ public struct VarlinkReplies<Reply: JSONReadable & Sendable>: AsyncSequence, Sen
     }
 }
 
-/// A stream on its connection.
+/// The source of a stream's replies.
 ///
-/// When nobody holds it any more, the rest of the stream is dropped.
+/// Releasing it drops the rest of the stream.
 @EventLoop
 final class RepliesSource {
     private let connection: VarlinkConnection
@@ -53,7 +53,7 @@ final class RepliesSource {
     ///
     /// - Parameters:
     ///   - timeout: how long to wait for the first reply.
-    ///   - silence: how long to wait for each further one.
+    ///   - silence: how long to wait for each further reply.
     init(
         connection: VarlinkConnection, ticket: VarlinkConnection.Ticket, timeout: Duration?, silence: Duration?
     ) {

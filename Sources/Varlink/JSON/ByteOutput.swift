@@ -2,11 +2,11 @@
 
 /// A byte queue: JSON is appended at its end, and sent bytes are removed from its front.
 ///
-/// Removing moves an offset. Memory moves only when at least half of it is free, so the cost stays proportional to what
-/// was written.
+/// Removing moves an offset. Memory moves only when at least half of it is free, so the cost stays proportional to the
+/// number of bytes written.
 ///
-/// Writing is inlined into other modules, too. A constant, such as the name of a member, then takes a few instructions
-/// instead of calls.
+/// Writing is also inlined into other modules, so that a constant, such as the name of a member, takes a few
+/// instructions instead of calls.
 @usableFromInline
 struct ByteOutput: ~Copyable {
     @usableFromInline var base: UnsafeMutablePointer<UInt8>?
@@ -14,7 +14,7 @@ struct ByteOutput: ~Copyable {
     private var start = 0
     @usableFromInline var end = 0
 
-    /// How many bytes there are.
+    /// The number of bytes.
     var count: Int { end - start }
 
     /// The bytes; valid until the next change.

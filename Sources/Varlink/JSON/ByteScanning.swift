@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds, in eight bytes at a time, those that end a run which can be copied as it is.
+/// Finds the end of a run of bytes that needs no escapes, eight bytes at a time.
 ///
-/// Only the lowest bit of a result is exact, because a borrow may set those above it; only that one is used.
+/// Only the lowest bit of a result is exact and used, because a borrow may set the bits above it.
 enum ByteScanning {
     /// Marks each control character, quotation mark and backslash in eight bytes.
     @inline(__always)
@@ -19,7 +19,7 @@ enum ByteScanning {
 
     /// Appends a quotation mark, and returns the offset of the first byte that a JSON string must escape.
     ///
-    /// If there is none, that is the offset of the mark, which ends the run. Zeros fill the last eight bytes.
+    /// If there is no such byte, the offset is that of the quotation mark. Zeros fill the last eight bytes.
     @inline(__always)
     static func endOfPlainRun(closing bytes: UnsafeMutablePointer<UInt8>, count: Int) -> Int {
         let raw = UnsafeMutableRawPointer(bytes)
@@ -34,7 +34,7 @@ enum ByteScanning {
 
     /// The offset of the first byte from `start` that a JSON string must escape, or the end.
     ///
-    /// With `asciiOnly`, a byte above 0x7F ends the run, too.
+    /// With `asciiOnly`, a byte above 0x7F also ends the run.
     @inline(__always)
     static func endOfPlainRun(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int, asciiOnly: Bool) -> Int {
         let raw = UnsafeRawBufferPointer(bytes)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An error in a JSON text or in a value read from it, and its place.
+/// An error in a JSON text or in a value read from it, and its offset.
 public struct JSONError: Error, Sendable, Equatable {
     /// The kinds of errors.
     ///
@@ -41,7 +41,7 @@ public struct JSONError: Error, Sendable, Equatable {
     /// The error for an unknown member.
     public static func unknownMember(_ name: String) -> JSONError { JSONError(.unknownMember(name)) }
 
-    /// The path of the member that has the error; nil if the text is not JSON or no member is to blame.
+    /// The path of the member that has the error; nil if the text is not JSON or the error is not in a member.
     public var member: String? {
         switch reason {
         case .unknownMember(let name), .missingMember(let name), .invalidMember(let name): name
@@ -49,7 +49,7 @@ public struct JSONError: Error, Sendable, Equatable {
         }
     }
 
-    /// The same error with the path that it has in an object whose member `name` has it.
+    /// Returns the error of an object whose member `name` has this error.
     func inside(_ name: String) -> JSONError {
         let reason: Reason =
             switch reason {

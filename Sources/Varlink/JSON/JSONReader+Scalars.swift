@@ -47,7 +47,7 @@ extension JSONReader {
 
     /// Reads a number, rounded to the nearest double.
     ///
-    /// One too large for a double is an error.
+    /// A number that is too large for a double is an error.
     public mutating func number() throws(JSONError) -> Double {
         guard current == UInt8(ascii: "-") || current &- UInt8(ascii: "0") < 10 else { throw mismatch("number") }
         let range = try numberText()
@@ -57,7 +57,7 @@ extension JSONReader {
         return value
     }
 
-    /// Reads past a number and returns its place.
+    /// Reads past a number and returns its range.
     mutating func numberText() throws(JSONError) -> Range<Int> {
         let start = position
         if current == UInt8(ascii: "-") { position &+= 1 }

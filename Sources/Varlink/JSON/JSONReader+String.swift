@@ -5,12 +5,12 @@ import StreamSafeText
 extension JSONReader {
     /// Reads a string.
     ///
-    /// After 30 combining characters in a row, it has a combining grapheme joiner (UAX #15, Stream-Safe Text Format).
-    /// So comparing and hashing it takes a time in proportion to its length.
+    /// A combining grapheme joiner follows 30 combining characters in a row (UAX #15, Stream-Safe Text Format), so that
+    /// comparing and hashing the string takes time proportional to its length.
     public mutating func string() throws(JSONError) -> String {
         guard current == UInt8(ascii: "\"") else { throw mismatch("string") }
         guard let plain = plainString() else { return try anyString() }
-        // Starts after the part that was scanned already.
+        // The scan has shown that the bytes are ASCII.
         return String(copying: UTF8Span(unchecked: plain.span, isKnownASCII: true))
     }
 
@@ -40,7 +40,7 @@ extension JSONReader {
 
     /// Whether the part of a string between two escapes is UTF-8.
     ///
-    /// No character continues after an escape.
+    /// No character spans an escape.
     private func check(_ run: UnsafeBufferPointer<UInt8>) throws(JSONError) {
         guard (try? UTF8Span(validating: run.span)) != nil else { throw error(.encoding) }
     }
@@ -101,7 +101,7 @@ extension JSONReader {
         }
     }
 
-    /// Reads what follows `\u`: four hexadecimal digits, or two such escapes that make one character.
+    /// Reads the rest of a `\u` escape: four hexadecimal digits, or a surrogate pair of two escapes.
     private mutating func escapedScalar() throws(JSONError) -> Unicode.Scalar {
         var code = try fourDigits()
         if (0xD800..<0xDC00).contains(code) {

@@ -55,7 +55,7 @@ public struct JSONReader: ~Copyable {
         }
     }
 
-    /// The error for a value that its type refuses, at the current place.
+    /// Creates the error for a value that its type refuses, at the current position.
     public func error(_ reason: JSONError.Reason) -> JSONError {
         JSONError(reason, offset: position)
     }
@@ -92,7 +92,7 @@ public struct JSONReader: ~Copyable {
         do throws(JSONError) {
             try member(name, &self)
         } catch {
-            // An unknown member is named already. An error from inside the value is further on.
+            // The error already names an unknown member. An error inside the value has a larger offset.
             let isOwn = error.offset <= start && error.reason == .unknownMember(name.text)
             throw isOwn ? JSONError(error.reason, offset: start) : error.inside(name.text)
         }
@@ -151,7 +151,7 @@ public struct JSONReader: ~Copyable {
         return Array(bytes[range])
     }
 
-    /// Reads past the next value, checking it, and returns its place.
+    /// Reads past the next value, checking it, and returns its range.
     mutating func rawRange() throws(JSONError) -> Range<Int> {
         let start = position
         try skip()
@@ -164,7 +164,7 @@ public struct JSONReader: ~Copyable {
 // after what it reads.
 
 extension JSONReader {
-    /// The next byte; NUL, which JSON has nowhere, at the end.
+    /// The next byte; at the end NUL, which JSON never contains.
     var current: UInt8 {
         @inline(__always) get { position < bytes.count ? bytes[position] : 0 }
     }
@@ -233,9 +233,9 @@ extension JSONReader {
         return name
     }
 
-    /// The error for a value of another type than expected.
+    /// Creates the error for a value of another type than expected.
     ///
-    /// If no value begins here at all, the text is not JSON.
+    /// If no value begins here, the text is not JSON.
     func mismatch(_ expected: String) -> JSONError {
         switch current {
         case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\""), UInt8(ascii: "-"),

@@ -25,3 +25,24 @@ public struct NoMembers: JSONStructure, Hashable {
 
     public func writeMembers(to writer: inout JSONWriter) {}
 }
+
+/// An enumeration whose raw values are its JSON strings.
+///
+/// The raw values must be ASCII without escapes, as the names in an interface description are.
+public protocol JSONEnumeration: JSONReadable, JSONWritable, RawRepresentable, CaseIterable, Hashable, Sendable
+where RawValue == String {}
+
+extension JSONEnumeration {
+    /// Reads the raw value of a case.
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        let text = try reader.string()
+        guard text.utf8.allSatisfy({ $0 < 0x80 }), let value = Self(rawValue: text) else {
+            throw reader.error(.type(expected: "\(Self.self)"))
+        }
+        self = value
+    }
+
+    /// Writes the raw value.
+    @inlinable
+    public func write(to writer: inout JSONWriter) { writer.plainString(rawValue) }
+}

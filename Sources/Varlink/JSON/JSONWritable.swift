@@ -27,7 +27,7 @@ extension Bool: JSONWritable {
 }
 
 extension Double: JSONWritable {
-    /// Writes the shortest number that reads back as the same.
+    /// Writes the shortest number that reads back as the same value.
     ///
     /// Infinity and not-a-number, which JSON lacks, become `null`.
     public func write(to writer: inout JSONWriter) {
@@ -67,7 +67,7 @@ extension Array: JSONWritable where Element: JSONWritable {
 extension Dictionary: JSONWritable where Key == String, Value: JSONWritable {
     /// Writes an object with its members sorted by name.
     ///
-    /// So equal maps have equal texts.
+    /// Equal maps therefore have equal texts.
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             for (name, value) in sorted(by: { $0.key < $1.key }) { writer.member(named: name, value) }

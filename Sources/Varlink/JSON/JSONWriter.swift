@@ -2,7 +2,7 @@
 
 /// Writes JSON into bytes, value by value.
 ///
-/// It writes the commas. The caller has to write members into objects and values into arrays.
+/// It writes the commas. The caller must write members into objects and values into arrays.
 ///
 /// It cannot be copied, because it writes directly into the memory that is sent.
 public struct JSONWriter: ~Copyable {
@@ -16,12 +16,6 @@ public struct JSONWriter: ~Copyable {
     /// Creates a writer with room for `capacity` bytes; it grows as needed.
     public init(reserving capacity: Int = 256) {
         output = ByteOutput(reserving: capacity)
-    }
-
-    /// Creates a writer whose bytes begin with `prefix`.
-    public init(appendingTo prefix: [UInt8]) {
-        output = ByteOutput(reserving: prefix.count + 256)
-        prefix.withUnsafeBufferPointer { output.append($0) }
     }
 
     /// Creates a writer that appends to an output.
@@ -84,14 +78,6 @@ public struct JSONWriter: ~Copyable {
         object(body)
     }
 
-    /// Writes a member, with `null` if the value is nil.
-    @inlinable
-    @inline(__always)
-    public mutating func memberOrNull(_ name: StaticString, _ value: (some JSONWritable)?) {
-        self.name(name)
-        value.write(to: &self)
-    }
-
     /// Begins a member whose value is an object.
     ///
     /// Its members and ``endObject()`` must follow. This is for replies in pieces; otherwise use a member with a
@@ -101,7 +87,7 @@ public struct JSONWriter: ~Copyable {
         open(UInt8(ascii: "{"))
     }
 
-    /// Ends the object that was begun last.
+    /// Ends the object that began last.
     public mutating func endObject() { close(UInt8(ascii: "}")) }
 
     /// Begins a member whose value is an array.
@@ -112,7 +98,7 @@ public struct JSONWriter: ~Copyable {
         open(UInt8(ascii: "["))
     }
 
-    /// Ends the array that was begun last.
+    /// Ends the array that began last.
     public mutating func endArray() { close(UInt8(ascii: "]")) }
 
     /// Writes a member whose name is not a constant.
@@ -123,7 +109,7 @@ public struct JSONWriter: ~Copyable {
         value.write(to: &self)
     }
 
-    /// Writes a member whose value is JSON already.
+    /// Writes a member whose value already is JSON.
     public mutating func member(_ name: StaticString, raw bytes: [UInt8]) {
         self.name(name)
         raw(bytes)
@@ -132,8 +118,8 @@ public struct JSONWriter: ~Copyable {
     /// Writes a string that its type guarantees to be ASCII without escapes.
     public mutating func plainString(_ text: String) {
         text.utf8Span.span.withUnsafeBufferPointer { bytes in
-            plainString(length: bytes.count) { place in
-                if let source = bytes.baseAddress { place.initialize(from: source, count: bytes.count) }
+            plainString(length: bytes.count) { room in
+                if let source = bytes.baseAddress { room.initialize(from: source, count: bytes.count) }
             }
         }
     }
@@ -152,7 +138,7 @@ public struct JSONWriter: ~Copyable {
         needsComma = true
     }
 
-    /// Writes a value that is JSON already, without checking it.
+    /// Writes a value that already is JSON, without checking it.
     public mutating func raw(_ bytes: [UInt8]) {
         comma()
         bytes.withUnsafeBufferPointer { output.append($0) }

@@ -14,8 +14,8 @@ final class Acceptor {
 
     /// How many connections are accepted before the loop serves others.
     ///
-    /// The loop serves 64 descriptors in a round, one of which is the listener. So a flood of clients does not starve
-    /// those that are connected, and those that have left are noticed before they count as too many.
+    /// The loop serves 64 descriptors in a round, one of which is the listener. A flood of new clients therefore does
+    /// not starve connected ones, and the service notices departed clients before they exhaust a limit.
     private static let connectionsPerWake = 16
     /// How long to wait when descriptors have run out; otherwise the loop would spin.
     private static let pause = Duration.milliseconds(100)

@@ -4,7 +4,7 @@ import Glibc
 
 /// Limits how many connections each user, and all users together, may have.
 ///
-/// The last ones are reserved for root and for this process's own user, so other users cannot lock them out.
+/// The last connections are reserved for root and this process's own user, so that other users cannot lock them out.
 struct ConnectionLimits {
     /// A limit that a user has reached.
     enum Reached: Error, Equatable {
@@ -46,7 +46,7 @@ struct ConnectionLimits {
         count += 1
     }
 
-    /// No longer counts a connection of `user`.
+    /// Stops counting a connection of `user`.
     mutating func remove(_ user: UInt32) {
         let rest = countOfUser[user, default: 0] - 1
         countOfUser[user] = rest > 0 ? rest : nil

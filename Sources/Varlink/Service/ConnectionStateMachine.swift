@@ -2,9 +2,9 @@
 
 /// Decides what a service's connection does next.
 ///
-/// It hands out one call at a time; the next one waits until that is answered. A connection alternates between reading
-/// and answering, writing or streaming. At the end it drains: it takes no more calls, sends the remaining replies, and
-/// is closed.
+/// It hands out one call at a time; the next call waits until this one is answered. A connection alternates between
+/// reading and answering, writing or streaming. At the end it drains: it takes no more calls, sends the remaining
+/// replies, and is closed.
 struct ConnectionStateMachine: ~Copyable {
     /// What the connection must do, in this order.
     struct Effects: OptionSet, Hashable {
@@ -14,7 +14,7 @@ struct ConnectionStateMachine: ~Copyable {
         static let dropOutput = Effects(rawValue: 1)
         /// Cancel the current call, and close its stream.
         static let abandonCall = Effects(rawValue: 2)
-        /// Have the stream write what is left.
+        /// Let the stream write its remaining replies.
         static let wakeStream = Effects(rawValue: 4)
         /// Handle the next calls at the end of this turn of the loop.
         static let resume = Effects(rawValue: 8)
@@ -159,7 +159,7 @@ struct ConnectionStateMachine: ~Copyable {
         return !isQueued
     }
 
-    /// The turn for the next calls has come.
+    /// The next calls may be handled in this turn.
     mutating func turnCame() { isQueued = false }
 
     // MARK: The call that is being answered
@@ -167,7 +167,7 @@ struct ConnectionStateMachine: ~Copyable {
     /// Makes a call the current one.
     mutating func callBegan() { state = .answering }
 
-    /// The handler has returned; if the client has left, its answer would be lost.
+    /// The handler has returned; if the client has left, the call is abandoned, because its answer would be lost.
     mutating func handlerReturned() -> Effects { hasDeparted ? abandonCall() : [] }
 
     /// A stream answers the current call.
@@ -188,12 +188,12 @@ struct ConnectionStateMachine: ~Copyable {
     /// The current call has been answered.
     mutating func callEnded() -> Effects {
         guard isAnswering else { return [] }
-        // While calls are being handled, that loop continues by itself.
+        // The code that is handling calls continues by itself.
         state = isHandling ? .reading : .resuming
         return isHandling ? [] : .resume
     }
 
-    /// The end of the turn has come in which a call was answered.
+    /// The turn in which a call was answered has ended.
     mutating func resume() {
         if case .resuming = state { state = .reading }
     }
@@ -225,7 +225,7 @@ struct ConnectionStateMachine: ~Copyable {
     /// The service is ending, and takes no more calls.
     mutating func stopReading() { input = .stopped }
 
-    /// The service has ended, but replies and what a stream has left are still sent.
+    /// The service has ended; pending replies and the rest of a stream are still sent.
     mutating func drain() -> Effects {
         input = .stopped
         switch state {
@@ -235,7 +235,7 @@ struct ConnectionStateMachine: ~Copyable {
         }
     }
 
-    /// What to wait for, after all input has been handled.
+    /// Returns the expected event, after all input has been handled.
     mutating func settle(unsent: Int) -> Expectation {
         if isDone(unsent: unsent) { state = .draining }
         switch state {
@@ -247,12 +247,12 @@ struct ConnectionStateMachine: ~Copyable {
         return hasDeparted ? .nothing : .departure
     }
 
-    /// Whether nothing is left to do except to send replies.
+    /// Whether only replies are left to send.
     private func isDone(unsent: Int) -> Bool {
         guard case .reading = state, !isQueued, !isHandling else { return false }
         switch input {
         case .open: return false
-        // Calls that were read may be waiting for room.
+        // Calls that were read may wait for room.
         case .ended: return unsent < maximumUnsent
         case .refused, .stopped: return true
         }

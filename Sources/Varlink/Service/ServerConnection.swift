@@ -3,7 +3,7 @@
 import EventLoopIO
 import Logging
 
-/// A client's connection: it reads calls, has them handled in turn, and sends the replies.
+/// A client's connection: it reads calls, lets the service handle one at a time, and sends the replies.
 ///
 /// Calls that were read are handled even if the client has left, because a client may send oneway calls and leave at
 /// once. Calls that only read are then skipped, and a call that is still being answered is cancelled.
@@ -25,7 +25,7 @@ final class ServerConnection {
     private var pieces: MessageInPieces?
     /// The current call, after its handler has returned.
     ///
-    /// The reference is weak: a call that nobody holds can never be answered, which must be noticed.
+    /// Weak, because the connection must notice that a call was released without an answer.
     private weak var waitingCall: VarlinkCall?
 
     init(
@@ -36,7 +36,7 @@ final class ServerConnection {
         machine = ConnectionStateMachine(maximumUnsent: service.limits.maximumUnsentBytes)
         self.credentials = credentials
         transport = Transport(descriptor)
-        // `unowned` is safe: the service keeps the connection until it is closed, after which the transport makes no
+        // `unowned` is safe: the service keeps the connection until it is closed. After that, the transport makes no
         // calls.
         try transport.open { [unowned self] in ready($0) }
         transport.interest = .input
@@ -66,16 +66,16 @@ final class ServerConnection {
     /// Takes no more calls, because the service is ending.
     func stopReading() { machine.stopReading() }
 
-    /// Sends what was answered and what the stream still has to write, then closes the connection.
+    /// Sends pending replies and the rest of the stream, then closes the connection.
     func drain() {
         perform(machine.drain())
         settle()
     }
 
-    /// Has a stream write, whose turn has come.
-    func goOn(with stream: VarlinkStream) {
+    /// Lets a stream write, because its turn has come.
+    func pump(_ stream: VarlinkStream) {
         stream.pump()
-        // If the client reads slowly, the stream goes on when its output has been sent.
+        // If the client reads slowly, the stream continues when its output has been sent.
         perform(machine.streamPaused(isHungry: stream.isHungry))
         settle()
     }
@@ -153,7 +153,7 @@ final class ServerConnection {
                 machine.writingEnded()
                 waitingCall = nil
                 // The next call waits for the next turn. Otherwise a client with one long reply after another would
-                // hold up all others.
+                // delay all other clients.
                 return continueNextTurn()
             }
             // If there is room, the loop reports it in the next turn.
@@ -168,11 +168,11 @@ final class ServerConnection {
         perform(machine.callEnded())
     }
 
-    /// Nobody holds the current call any more, so it cannot be answered.
+    /// The current call was released, so it cannot be answered.
     func callWasForgotten(_ method: String, isOneway: Bool) {
         guard machine.isAnswering, pieces == nil, waitingCall == nil else { return }
         if isOneway { return callEnded() }
-        // When a service ends it cancels its tasks, which then leave calls unanswered.
+        // A service that ends cancels its tasks, which then leave calls unanswered.
         if !service.isStopping { service.logger.error("a call was never answered", metadata: ["method": "\(method)"]) }
         callWasDropped()
     }
@@ -191,7 +191,7 @@ final class ServerConnection {
         if events.contains(.hangUp) || events.contains(.error) { perform(machine.clientDeparted()) }
         if events.contains(.readable) { machine.bytesCame(unsent: transport.unsentCount) }
         writePieces()
-        // There may be room for more replies now, but this turn has had its share of them.
+        // There may be room for more replies, but this connection's share of the turn is used up.
         if events.isEmpty { handleMessagesNextTurn() } else { handleMessages() }
         if let stream, isStreamHungry { stream.enqueue() }
         settle()
@@ -253,7 +253,7 @@ final class ServerConnection {
         let envelope: CallEnvelope
         do throws(JSONError) { envelope = try CallEnvelope(message) } catch { return refuse("\(error)") }
         let route = service.route(envelope.method, in: message)
-        // Nobody would learn what it reads.
+        // No client would receive the result.
         if route.onlyReads, envelope.isOneway || !mayReply { return }
         let call = VarlinkCall(envelope, route: route, in: message, connection: self)
         machine.callBegan()
@@ -265,7 +265,7 @@ final class ServerConnection {
         perform(machine.handlerReturned())
     }
 
-    /// Refuses a message that is too long; its method is not known.
+    /// Refuses a message that is too long, whose method is unknown.
     private func refuseLongMessage(_ limit: Int) {
         if let error = service.refusal("message", limit) { transport.write { error.writeMembers(to: &$0) } }
         refuse("longer than \(limit) bytes")

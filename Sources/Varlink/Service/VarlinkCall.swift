@@ -12,7 +12,7 @@ public final class VarlinkCall {
         case open
         /// A child task of the service is answering it.
         case performing
-        /// A child task of the service does what a oneway call asks for; the connection goes on with the next call.
+        /// A child task of the service performs a oneway call; the connection continues with the next call.
         case detached
         case streaming
         case ended
@@ -33,9 +33,9 @@ public final class VarlinkCall {
     let route: Route
     /// Whether it comes from this process (``VarlinkService/add(_:isInternal:)``).
     public var isInternal: Bool { connection.isInternal }
-    /// The user of the calling process, as it was when it connected.
+    /// The user of the calling process at the time it connected.
     public var userID: UInt32 { connection.credentials.userID }
-    /// The calling process, as it was when it connected.
+    /// The calling process at the time it connected.
     public var caller: PeerCredentials { connection.caller }
 
     private let connection: ServerConnection
@@ -56,14 +56,11 @@ public final class VarlinkCall {
 
     deinit {
         guard state != .ended, state != .detached else { return }
-        // Nobody can answer any more, and the client must not wait forever.
+        // The call can no longer be answered, and the client must not wait forever.
         EventLoop.perform { [connection, route, envelope] in
             connection.callWasForgotten(route.fullName, isOneway: envelope.isOneway)
         }
     }
-
-    /// Whether the call has been answered, or its client has left.
-    public var isEnded: Bool { state == .ended }
 
     /// Reads the parameters; absent, `null` and `{}` mean the same.
     ///
@@ -120,7 +117,7 @@ public final class VarlinkCall {
     /// It is cancelled when the client leaves or the service ends. The connection's next call waits until this one is
     /// answered. If `body` ends without an answer, the connection is closed.
     ///
-    /// Nobody waits for a oneway call. So its connection goes on, and `body` is cancelled only when the service ends.
+    /// After a oneway call the connection continues at once, and `body` is cancelled only when the service ends.
     public func perform(_ body: @escaping @EventLoop @Sendable (VarlinkCall) async -> Void) {
         guard state == .open else { return }
         state = isOneway ? .detached : .performing
@@ -150,7 +147,7 @@ public final class VarlinkCall {
 
     private func bodyEnded() {
         resumeDeparture()
-        // If nobody holds the call any more, its deinitializer notices.
+        // If the call is released without an answer, its deinitializer closes the connection.
         if state == .performing { state = .open }
     }
 
@@ -168,9 +165,9 @@ public final class VarlinkCall {
     ///
     /// - Parameters:
     ///   - produce: writes the members of one reply's parameters and returns true, or returns false if there is nothing
-    ///     to write now. It is called after the stream was woken, when there is room. So a client that does not read
-    ///     costs no memory.
-    ///   - onClose: called once, when the stream has ended for whatever reason.
+    ///     to write now. It is called after the stream was woken, when there is room, so that a client that does not
+    ///     read costs no memory.
+    ///   - onClose: called once, when the stream has ended for any reason.
     public func stream(
         _ produce: @escaping @EventLoop (inout JSONWriter) -> Bool, onClose: @escaping @EventLoop () -> Void
     ) -> VarlinkStream {
@@ -188,9 +185,9 @@ public final class VarlinkCall {
 
     // MARK: Streams
 
-    /// Has the service's streams write now, as far as this turn has time for that.
+    /// Lets the service's streams write now, within the time of this turn.
     ///
-    /// Use it in a call that makes what they would write obsolete.
+    /// Use it in a call that would make their pending output obsolete.
     public func pumpStreams() { connection.service.streams.pump() }
 
     // MARK: -
@@ -206,7 +203,7 @@ public final class VarlinkCall {
         resumeDeparture()
     }
 
-    /// Ends the call; returns false if it had ended before, or was oneway and its connection has gone on.
+    /// Ends the call; returns false if it had ended before, or was oneway and its connection has continued.
     private func end() -> Bool {
         guard state != .ended, state != .detached else { return false }
         state = .ended

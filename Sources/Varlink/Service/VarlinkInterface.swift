@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import EventLoopIO
+import Glibc
 
 /// A service's implementation of an interface.
 @EventLoop
@@ -8,9 +9,9 @@ public protocol VarlinkInterface: AnyObject {
     /// The interface's description.
     nonisolated var interfaceDescription: InterfaceDescription { get }
 
-    /// Answers a call of a method in the description, or has it answered later.
+    /// Answers a call of a described method, at once or later.
     ///
-    /// The calls of a connection come in order, each one after the one before has been answered.
+    /// A connection's calls come in order, each after the previous one has been answered.
     func handle(_ call: VarlinkCall)
 
     /// Whether a method changes nothing; for generated services, the option `reads` lists these methods.
@@ -23,4 +24,51 @@ public protocol VarlinkInterface: AnyObject {
 extension VarlinkInterface {
     /// Every method may change something.
     public nonisolated func onlyReads(_ method: String) -> Bool { false }
+}
+
+/// A method of a service, and the interface that implements it.
+@EventLoop
+final class Route {
+    /// `interface.Method`.
+    let fullName: String
+    /// The name without its interface.
+    let method: String
+    /// The interface; nil for an unknown method.
+    let interface: (any VarlinkInterface)?
+    /// The method's position in the interface's description.
+    let index: Int
+    /// Whether it changes nothing.
+    let onlyReads: Bool
+
+    private init(_ fullName: String, method: String, index: Int, interface: any VarlinkInterface) {
+        self.fullName = fullName
+        self.method = method
+        self.index = index
+        self.interface = interface
+        onlyReads = interface.onlyReads(method)
+    }
+
+    /// The route of a method that no interface has.
+    init(unknown name: String) {
+        fullName = name
+        method = name
+        index = -1
+        interface = nil
+        onlyReads = true
+    }
+
+    /// Whether these bytes are the full name.
+    func isNamed(_ name: UnsafeRawBufferPointer) -> Bool {
+        guard let start = name.baseAddress, name.count == fullName.utf8.count else { return false }
+        var fullName = fullName
+        return fullName.withUTF8 { bytes in bytes.baseAddress.map { memcmp($0, start, name.count) == 0 } ?? false }
+    }
+
+    /// The routes of all methods of an interface.
+    static func all(of interface: any VarlinkInterface) -> [Route] {
+        let description = interface.interfaceDescription
+        return description.methods.enumerated().map { index, method in
+            Route("\(description.name).\(method.name)", method: method.name, index: index, interface: interface)
+        }
+    }
 }

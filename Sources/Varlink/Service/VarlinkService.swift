@@ -12,7 +12,7 @@ public final class VarlinkService {
     public struct Limits: Sendable, Equatable {
         /// The longest message from a client, in bytes without its NUL.
         ///
-        /// A longer one closes the connection.
+        /// A longer message closes the connection.
         public var maximumMessageBytes = 64 * 1024
         /// How many bytes may wait to be sent to a client.
         ///
@@ -20,13 +20,12 @@ public final class VarlinkService {
         public var maximumUnsentBytes = 64 * 1024
         /// How many connections a user may have.
         ///
-        /// One more is refused. Root has no such limit.
+        /// Further connections are refused. Root has no such limit.
         public var maximumConnectionsPerUser = 128
-        /// How many connections all users may have together; the last ones are reserved for root and this process's own
-        /// user.
+        /// How many connections all users may have together.
         ///
-        /// The default is three eighths of the process's descriptors, but at most 2048, which limits the memory for all
-        /// clients to about 400 MB.
+        /// The last ones are reserved for root and this process's own user. The default is three eighths of the
+        /// process's descriptors, but at most 2048, which limits the memory for all clients to about 400 MB.
         public var maximumConnections = min(2048, OwnedDescriptor.limit * 3 / 8)
         /// How long clients may take to read their last replies when the service ends.
         public var drainTime = Duration.seconds(1)
@@ -66,7 +65,7 @@ public final class VarlinkService {
     /// If it returns nil, the connection is closed without an error.
     public var refusal: (_ limit: StaticString, _ value: Int) -> VarlinkError? = { _, _ in nil }
 
-    /// The methods, by the bytes of their names: hashing a string of a client could take the square of its length.
+    /// The methods by the bytes of their names, because hashing a client's string could take quadratic time.
     private let routes: [[UInt8]: Route]
     /// The method of the last call, which most clients call again.
     private var lastRoute = Route(unknown: "")
@@ -88,7 +87,7 @@ public final class VarlinkService {
 
     /// Creates a service, which serves once ``run()`` is called.
     ///
-    /// Clients that connect before that wait.
+    /// Clients that connect earlier wait.
     ///
     /// - Parameters:
     ///   - info: the reply of `GetInfo`.
@@ -119,10 +118,8 @@ public final class VarlinkService {
 
     /// Serves until the task is cancelled.
     ///
-    /// Call it only once.
-    ///
-    /// Then it takes no more calls, cancels the tasks of calls and waits for them, sends what was answered for at most
-    /// ``Limits/drainTime``, and closes all connections.
+    /// When it is cancelled, it takes no more calls, cancels the tasks of calls and waits for them, sends pending
+    /// replies for at most ``Limits/drainTime``, and closes all connections. Call it only once.
     public func run() async throws {
         defer { stopAccepting() }
         for listener in listeners {
@@ -173,7 +170,7 @@ public final class VarlinkService {
 
     // MARK: Routing
 
-    /// The method that a message names.
+    /// Returns the method that a message names.
     func route(_ method: CallEnvelope.Method?, in message: UnsafeRawBufferPointer) -> Route {
         switch method {
         case .inPlace(let range):
@@ -190,7 +187,7 @@ public final class VarlinkService {
             ?? Route(unknown: String(decoding: name.prefix(VarlinkError.maximumNameBytes), as: UTF8.self))
     }
 
-    /// Has the interface answer a call.
+    /// Lets the interface answer a call.
     func handle(_ call: VarlinkCall) {
         guard let interface = call.route.interface else { return call.fail(notFound(call.route.fullName)) }
         if call.wantsUpgrade { call.failNotImplemented() } else { interface.handle(call) }
@@ -198,7 +195,7 @@ public final class VarlinkService {
 
     /// The error for an unknown method.
     private func notFound(_ method: String) -> VarlinkError {
-        // Characters would take the square of the length, if a client sends nothing but flags.
+        // Bytes, because searching characters would take quadratic time in a text of flag emoji.
         guard let dot = method.utf8.lastIndex(of: UInt8(ascii: ".")) else { return .interfaceNotFound(method) }
         let interface = String(method[..<dot])
         return interfaceNames.contains(interface)
@@ -211,8 +208,7 @@ public final class VarlinkService {
     ///
     /// - Parameters:
     ///   - descriptor: its socket.
-    ///   - isInternal: whether the client is part of this process. It is not counted, and is never closed to make room
-    ///     for another.
+    ///   - isInternal: whether the client is part of this process, and therefore not counted.
     public func add(_ descriptor: OwnedDescriptor, isInternal: Bool = false) {
         // Groups are looked up later, because few calls need them.
         guard !isStopping, let credentials = try? UnixSocket.peerCredentials(of: descriptor.rawValue) else { return }

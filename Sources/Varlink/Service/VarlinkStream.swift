@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
 public import EventLoopIO
 
 /// A stream of replies to one call.
@@ -38,24 +39,23 @@ public final class VarlinkStream {
     /// Whether the stream has ended or its client has left.
     public var isClosed: Bool { produce == nil }
 
-    /// Has the producer called at the end of this turn, because there may be something to write.
+    /// Calls the producer at the end of this turn, because there may be something to write.
     ///
-    /// Further calls in the same turn change nothing. If there are too many streams for one turn, it is called later.
+    /// Further calls in the same turn change nothing. If there are too many streams for one turn, the producer is
+    /// called later.
     public func wake() {
-        // A hungry stream goes on when its client has read.
+        // A hungry stream continues when its client has read.
         if !isHungry { enqueue() }
     }
 
-    /// Has the producer called now, because what it would write will soon be lost.
-    ///
-    /// If there is no room, it is lost.
+    /// Calls the producer now if there is room, because its pending output will soon be lost.
     public func wakeNow() {
-        // Its client may have read since, which the loop has not noticed yet.
+        // The client may have read since, which the loop has not noticed yet.
         if isHungry { connection?.transport.flush() }
         if connection?.transport.unsentCount == 0 { pump() } else { wake() }
     }
 
-    /// Has the stream write when its turn comes.
+    /// Queues the stream to write when its turn comes.
     func enqueue() {
         guard !isQueued, produce != nil, let connection else { return }
         isQueued = true
@@ -65,12 +65,12 @@ public final class VarlinkStream {
     /// Its turn has come.
     func takeTurn() {
         isQueued = false
-        connection?.goOn(with: self)
+        connection?.pump(self)
     }
 
     /// Writes until there is nothing left or no room.
     ///
-    /// If the client reads as fast as that, the rest waits for the stream's next turn.
+    /// If the client keeps up, the rest waits for the stream's next turn.
     func pump() {
         guard let connection, produce != nil, !isProducing else { return }
         isHungry = fill(connection)
@@ -87,7 +87,7 @@ public final class VarlinkStream {
     /// - Parameter body: writes the next members of the reply's parameters, or part of one, and returns whether there
     ///   is more. It is called when there is room.
     public func writeInPieces(_ body: @escaping @EventLoop (inout JSONWriter) -> Bool) {
-        precondition(isProducing && pieces == nil, "a reply in pieces is begun by the producer")
+        precondition(isProducing && pieces == nil, "only the producer begins a reply in pieces")
         pieces = MessageInPieces(continues: true, body)
     }
 
@@ -148,7 +148,7 @@ public final class VarlinkStream {
         }
     }
 
-    /// Closes the stream, for whatever reason.
+    /// Closes the stream, for any reason.
     func close() {
         let onClose = onClose
         produce = nil
@@ -157,5 +157,30 @@ public final class VarlinkStream {
         isHungry = false
         self.onClose = nil
         onClose?()
+    }
+}
+
+/// The streams of a service that have something to write, in the order in which they were woken.
+///
+/// They write before the loop reads more input, so a client that keeps up misses nothing. If all streams together take
+/// long, the rest continue in the next turn, so that other clients do not wait for all of them.
+@EventLoop
+final class StreamQueue {
+    /// How much of a turn all streams together may take.
+    private static let share = Duration.milliseconds(20)
+
+    private var waiting: Deque<VarlinkStream> = []
+
+    /// Lets a stream write at the end of this turn, or when its turn comes.
+    func append(_ stream: VarlinkStream) {
+        waiting.append(stream)
+        if waiting.count == 1 { EventLoop.atEndOfTurn { self.pump() } }
+    }
+
+    /// Lets the streams write now.
+    func pump() {
+        let share = TurnShare(Self.share)
+        while !share.isUsedUp, let stream = waiting.popFirst() { stream.takeTurn() }
+        if !waiting.isEmpty { EventLoop.atNextTurn { self.pump() } }
     }
 }

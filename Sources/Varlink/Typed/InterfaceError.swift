@@ -2,8 +2,8 @@
 
 /// The errors with which a call of an interface's methods may fail.
 ///
-/// The generator creates an enumeration for each interface. It has the errors of the description, and those that any
-/// call can have.
+/// The generator creates an enumeration for each interface, with the errors of the description and the errors of any
+/// call.
 public protocol InterfaceError: Error, Sendable {
     /// An error of `org.varlink.service`.
     static func service(_ error: ServiceError) -> Self
@@ -14,7 +14,7 @@ public protocol InterfaceError: Error, Sendable {
     /// The task was cancelled.
     static var cancelled: Self { get }
 
-    /// Reads an error reply of this interface; returns nil for any other.
+    /// Reads an error reply of this interface; returns nil for any other reply.
     ///
     /// - Throws: an error if the reply's parameters do not match the description.
     static func own(_ reply: VarlinkError) throws(JSONError) -> Self?
@@ -44,6 +44,47 @@ extension InterfaceError {
         case let error as VarlinkClientError: self = .connection(error)
         case is CancellationError: self = .cancelled
         default: self = .connection(VarlinkClientError(.system, "\(error)"))
+        }
+    }
+}
+
+/// An error of the interface `org.varlink.service`, which every service has.
+public enum ServiceError: Error, Sendable, Hashable {
+    /// The service has no interface of this name.
+    case interfaceNotFound(String)
+    /// The interface has no method of this name.
+    case methodNotFound(String)
+    /// The service does not implement the method.
+    case methodNotImplemented(String)
+    /// The parameter is unknown, missing or of the wrong type.
+    case invalidParameter(String)
+    /// The caller has no permission.
+    case permissionDenied
+    /// The method answers only calls with `more`.
+    case expectedMore
+
+    /// The error reply.
+    public var reply: VarlinkError {
+        switch self {
+        case .interfaceNotFound(let name): .interfaceNotFound(name)
+        case .methodNotFound(let name): .methodNotFound(name)
+        case .methodNotImplemented(let name): .methodNotImplemented(name)
+        case .invalidParameter(let name): .invalidParameter(name)
+        case .permissionDenied: .permissionDenied
+        case .expectedMore: .expectedMore
+        }
+    }
+
+    /// Reads an error reply; returns nil for an error of another interface.
+    public init?(_ reply: VarlinkError) {
+        switch reply.name {
+        case "org.varlink.service.InterfaceNotFound": self = .interfaceNotFound(reply.text("interface") ?? "")
+        case "org.varlink.service.MethodNotFound": self = .methodNotFound(reply.text("method") ?? "")
+        case "org.varlink.service.MethodNotImplemented": self = .methodNotImplemented(reply.text("method") ?? "")
+        case "org.varlink.service.InvalidParameter": self = .invalidParameter(reply.text("parameter") ?? "")
+        case "org.varlink.service.PermissionDenied": self = .permissionDenied
+        case "org.varlink.service.ExpectedMore": self = .expectedMore
+        default: return nil
         }
     }
 }

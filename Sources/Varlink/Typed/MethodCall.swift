@@ -16,7 +16,7 @@ public struct MethodCall<Reply: JSONStructure, Failure: InterfaceError>: Sendabl
     public var wantsMore: Bool { untyped.wantsMore }
     /// Whether the client wants no reply.
     public var isOneway: Bool { untyped.isOneway }
-    /// The calling process, as it was when it connected.
+    /// The calling process at the time it connected.
     public var caller: PeerCredentials { untyped.caller }
 
     /// Sends the reply.
@@ -52,7 +52,7 @@ public struct MethodCall<Reply: JSONStructure, Failure: InterfaceError>: Sendabl
     /// - Parameters:
     ///   - next: returns the next reply, or nil if there is none now. It is called after ``MethodStream/wake()``, when
     ///     there is room.
-    ///   - onClose: called once, when the stream has ended for whatever reason.
+    ///   - onClose: called once, when the stream has ended for any reason.
     public func stream(
         _ next: @escaping @EventLoop () -> Reply?, onClose: @escaping @EventLoop () -> Void = {}
     ) -> MethodStream<Reply, Failure> {
@@ -89,7 +89,7 @@ public struct MethodStream<Reply: JSONStructure, Failure: InterfaceError>: Senda
     /// Whether the stream has ended or its client has left.
     public var isClosed: Bool { untyped.isClosed }
 
-    /// Has `next` called at the end of this turn of the loop, because there may be a reply.
+    /// Calls `next` at the end of this turn of the loop, because there may be a reply.
     public func wake() { untyped.wake() }
 
     /// Ends the stream with one last reply, after all replies that `next` still returns.

@@ -4,14 +4,14 @@ import EventLoopIO
 
 /// The replies to a call with `more`, with the errors of its interface.
 ///
-/// If nobody holds it any more, the remaining replies are dropped (``VarlinkReplies``).
+/// Once it is released, the remaining replies are dropped (``VarlinkReplies``).
 public struct MethodReplies<Reply: JSONReadable & Sendable, Failure: InterfaceError>: AsyncSequence, Sendable {
     /// The type of the elements.
     public typealias Element = Reply
 
     let replies: VarlinkReplies<Reply>
 
-    /// Creates an iterator over the replies that were not taken yet.
+    /// Creates an iterator over the remaining replies.
     public func makeAsyncIterator() -> Iterator { Iterator(replies: replies.makeAsyncIterator()) }
 
     /// The iterator of the replies.

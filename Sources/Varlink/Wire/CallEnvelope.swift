@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A call as it stands on the wire.
+/// A call as it is sent.
 struct CallEnvelope {
     /// The method's full name: in the message, or in its own memory if it has escapes.
     enum Method {
@@ -9,7 +9,7 @@ struct CallEnvelope {
     }
 
     var method: Method?
-    /// The place of its parameters in the message; nil if there are none.
+    /// The range of its parameters in the message; nil if there are none.
     var parameters: Range<Int>?
     var wantsMore = false
     var isOneway = false
@@ -17,7 +17,7 @@ struct CallEnvelope {
 
     /// Reads a call.
     ///
-    /// Unknown members and wrong types are errors, because then the sender does not speak Varlink.
+    /// Unknown members and wrong types are errors, because they show that the sender does not speak Varlink.
     init(_ message: UnsafeRawBufferPointer) throws(JSONError) {
         var call = CallEnvelope()
         try JSONReader.read(message) { reader throws(JSONError) in
@@ -41,11 +41,11 @@ struct CallEnvelope {
     private init() {}
 }
 
-/// A reply as it stands on the wire.
+/// A reply as it is sent.
 struct ReplyEnvelope {
     /// The error's name; nil for a reply without one.
     var error: String?
-    /// The place of its parameters in the message; nil if there are none.
+    /// The range of its parameters in the message; nil if there are none.
     var parameters: Range<Int>?
     var continues = false
 
@@ -75,14 +75,14 @@ extension JSONReader {
         return .decoded(try string())
     }
 
-    /// The place of the parameters, an object or `null`, which are checked.
+    /// Reads past the parameters, an object or `null`, checking them, and returns their range.
     fileprivate mutating func parametersRange() throws(JSONError) -> Range<Int>? {
         if try isNull() { return nil }
         guard current == UInt8(ascii: "{") else { throw mismatch("object") }
         return try rawRange()
     }
 
-    /// The limit for parameters, which are one level below the message.
+    /// The depth limit of parameters, which are one level below the message.
     private static let maximumParametersDepth = defaultMaximumDepth - 1
 
     /// Reads the parameters at `range` of `message`, or `{}` if there are none.

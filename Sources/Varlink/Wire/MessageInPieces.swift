@@ -4,7 +4,7 @@ import EventLoopIO
 
 /// A reply that is written in pieces, as its client reads it.
 ///
-/// So the whole reply is never in memory.
+/// The whole reply is therefore never in memory.
 struct MessageInPieces {
     private let continues: Bool
     private let writePiece: @EventLoop (inout JSONWriter) -> Bool

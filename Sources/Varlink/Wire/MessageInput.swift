@@ -2,15 +2,15 @@
 
 import Glibc
 
-/// The bytes that were read from a socket and not used yet: messages that end in NUL, the last one perhaps incomplete.
+/// The unused bytes from a socket: messages that end in NUL, the last one perhaps incomplete.
 ///
-/// They are used in place, without a copy. Each byte is searched for NUL only once, so a message that comes byte by
-/// byte costs no more than its length.
+/// They are used in place, without a copy. Each byte is searched for NUL only once, so the cost of a message is
+/// proportional to its length even if it arrives byte by byte.
 package struct MessageInput: ~Copyable {
     /// How much is read at a time, unless a message is longer.
     ///
-    /// That is about a hundred posts. The events that they cause fit several times into a stream's socket, so a slow
-    /// reader can catch up.
+    /// That is about a hundred posts. A stream's socket has room for several times the events that they cause, so a
+    /// slow reader can catch up.
     private static let usualCapacity = 16 * 1024
     /// With less room than this, memory is moved or allocated before a system call.
     private static let leastRoom = 2048
@@ -19,7 +19,7 @@ package struct MessageInput: ~Copyable {
     private var capacity = 0
     private var start = 0
     private var end = 0
-    /// The bytes before this are not NUL; if a NUL was found, it is here.
+    /// No byte before this offset is NUL; if a NUL was found, it is here.
     private var scanned = 0
 
     package init() {}

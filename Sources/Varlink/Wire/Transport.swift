@@ -3,16 +3,16 @@
 package import EventLoopIO
 import Glibc
 
-/// A connected socket on the event loop, with the bytes that were read and those still to be sent.
+/// A connected socket on the event loop, with its unused input and its unsent output.
 @EventLoop
 package final class Transport {
     /// The result of reading.
     package enum ReadResult {
-        /// Bytes, or nothing for now.
+        /// Bytes were read, or there are none for now.
         case open
         /// The peer sends no more.
         case ended
-        /// The peer sent descriptors, which Varlink has no use for.
+        /// The peer sent descriptors, which are not supported.
         case descriptors
     }
 
@@ -30,9 +30,9 @@ package final class Transport {
         case closed
     }
 
-    /// The bytes that were read and not used yet.
+    /// The unused input.
     package var input = MessageInput()
-    /// The bytes still to be sent.
+    /// The unsent output.
     private var output = ByteOutput()
     private var state: State
     private var isFlushScheduled = false
@@ -51,7 +51,7 @@ package final class Transport {
         package static let input = Interest(rawValue: 1)
         /// The peer has gone.
         package static let hangUp = Interest(rawValue: 2)
-        /// There is room for output, even if there is none yet.
+        /// There is room for output, even if no output is waiting.
         package static let room = Interest(rawValue: 4)
     }
 
@@ -60,7 +60,7 @@ package final class Transport {
         didSet { if interest != oldValue { watch() } }
     }
 
-    /// Whether this side has not closed it.
+    /// Whether this side has not closed the socket.
     var isOpen: Bool { socket != nil }
 
     /// How many bytes wait to be sent.
@@ -89,8 +89,7 @@ package final class Transport {
 
     /// Closes the socket and drops what was not sent.
     ///
-    /// Call this before the last reference goes. Work that is still queued may hold the transport longer, but not the
-    /// socket.
+    /// Call this before releasing the transport. Queued work may keep the transport longer, but not the socket.
     package func close() {
         guard let socket else { return }
         state = .closed
@@ -166,10 +165,10 @@ package final class Transport {
         } ?? false
     }
 
-    /// Has `body` append to the output; returns nil if the peer reads no more.
+    /// Lets `body` append to the output; returns nil if the peer reads no more.
     private func withWriter(_ body: (inout JSONWriter) -> Bool) -> Bool? {
         guard case .open = state else { return nil }
-        precondition(!isWriting, "a message is written while another one is being written")
+        precondition(!isWriting, "messages cannot be nested")
         isWriting = true
         defer { isWriting = false }
         var taken = ByteOutput()

@@ -133,9 +133,9 @@ final class ClientMachineHarness {
 
     /// Checks the rules that hold after any input.
     func check() {
-        #expect(waiting.isDisjoint(with: gone), "a caller that has left waits for nothing")
+        #expect(waiting.isDisjoint(with: gone), "a caller that has left does not wait")
         guard hasEnded else { return }
-        #expect(waiting.isEmpty, "nobody waits on a connection that has ended")
+        #expect(waiting.isEmpty, "no caller waits on a connection that has ended")
         #expect(!machine.wantsMessage && !isDrainTimerRunning)
         #expect(throws: VarlinkClientError.self) { try machine.checkMayCall() }
     }

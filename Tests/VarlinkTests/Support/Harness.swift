@@ -62,7 +62,7 @@ struct Harness: Sendable {
     /// Returns when the service has done everything that it can do by itself.
     ///
     /// This does not depend on time. Sent bytes are in the socket when send(2) returns. Each of these calls takes a
-    /// turn of the loop, in which it looks at all sockets. Nothing that a test sends takes as many turns.
+    /// turn of the loop, in which it checks all sockets. Nothing that a test sends takes as many turns.
     func settle() async {
         let client = await client()
         for _ in 0..<50 {
@@ -88,7 +88,7 @@ func port(of listener: OwnedDescriptor) -> UInt16 {
     _ = withUnsafeMutablePointer(to: &storage) { pointer in
         pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(listener.rawValue, $0, &length) }
     }
-    // Both families have the port in the same place.
+    // Both families have the port at the same offset.
     return withUnsafeBytes(of: storage) { UInt16($0[2]) << 8 | UInt16($0[3]) }
 }
 
@@ -114,4 +114,19 @@ enum Call {
     }
 
     static func echoReply(_ text: String) -> String { #"{"parameters":{"text":"\#(text)"}}"# }
+}
+
+/// A client whose service is the test itself.
+func scripted(
+    limits: ClientStateMachine.Limits = ClientStateMachine.Limits()
+) async throws -> (VarlinkConnection, RawClient) {
+    let (ours, theirs) = socketPair()
+    return (try await VarlinkConnection(theirs, limits: limits), RawClient(adopting: ours))
+}
+
+/// Makes the service send the text.
+func echo(_ connection: VarlinkConnection, _ text: String) async throws -> String? {
+    let reply = try await connection.call(
+        "org.example.test.Echo", { $0.member("text", text) }, returning: [String: String].self, timeout: nil)
+    return reply["text"]
 }

@@ -86,23 +86,6 @@ final class RawClient {
         }
     }
 
-    /// The next bytes, up to this many; fewer if the other side ends before.
-    func receiveBytes(_ count: Int) async -> [UInt8] {
-        var bytes: [UInt8] = []
-        while bytes.count < count {
-            var buffer = [UInt8](repeating: 0, count: min(count - bytes.count, 65_536))
-            let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
-            if count > 0 {
-                bytes += buffer[..<count]
-            } else if count < 0, errno == EAGAIN {
-                await Self.wait(descriptor, .readable)
-            } else {
-                break
-            }
-        }
-        return bytes
-    }
-
     /// The next messages, as many as requested; fewer if the connection is closed before.
     func receive(_ count: Int) async -> [String] {
         var messages: [String] = []
@@ -144,7 +127,7 @@ final class RawClient {
         source?.cancel()
     }
 
-    /// Reads and drops everything, on a thread of its own, until the socket is shut down.
+    /// Reads and drops everything, on a separate thread, until the socket is shut down.
     func readOnThread() -> pthread_t {
         var thread = pthread_t()
         let body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
-import Glibc
 import Varlink
 
 /// An interface that does whatever a test needs, and records what happened.
@@ -13,7 +12,7 @@ final class TestInterface: VarlinkInterface {
         # An interface for tests.
         interface org.example.test
 
-        # Answers with what it was given.
+        # Answers with the text that it was given.
         method Echo(text: string) -> (text: string)
         # Answers with an error.
         method Fail() -> ()
@@ -23,14 +22,14 @@ final class TestInterface: VarlinkInterface {
         method HangUp() -> ()
         # Never answers.
         method Forget() -> ()
-        # Answers with so many bytes.
+        # Answers with count bytes.
         method Fill(count: int) -> (text: string)
-        # Answers with so many numbers, piece by piece.
+        # Answers with count numbers, piece by piece.
         method List(count: int, size: ?int) -> (numbers: []string)
-        # Counts up to count; without count for ever; with size 0 each tenth reply is one in pieces, with size -1 there is one
-        # of 1000 bytes each time the stream is woken.
+        # Counts up to count, or indefinitely without count. With size 0, each tenth reply is written in pieces. With
+        # size -1, there is one reply of 1000 bytes each time the stream is woken.
         method Count(count: ?int, size: ?int) -> (number: int)
-        # Is described, and not there.
+        # Is described, but not implemented.
         method Missing() -> ()
 
         error Failed (reason: string)
@@ -41,8 +40,9 @@ final class TestInterface: VarlinkInterface {
     private(set) var echoed: [String] = []
     /// The number of calls of Fill.
     private(set) var filled = 0
-    /// Whether to keep the calls, and the kept ones.
+    /// Whether to keep the calls.
     var keepsCalls = false
+    /// The kept calls.
     private(set) var keptCalls: [VarlinkCall] = []
     /// The number of written stream replies.
     private(set) var produced = 0
@@ -157,12 +157,6 @@ final class TestInterface: VarlinkInterface {
     }
 }
 
-/// The inode number of a descriptor's file.
-func inode(of descriptor: OwnedDescriptor) -> Int {
-    var status = stat()
-    return fstat(descriptor.rawValue, &status) == 0 ? Int(status.st_ino) : -1
-}
-
 /// An event that a test waits for; earlier events are not forgotten.
 @EventLoop
 final class Signal {
@@ -222,18 +216,6 @@ struct NumberReply: JSONReadable, Sendable {
             if name == "number" { number = try reader.integer() }
         }
         self.number = number
-    }
-}
-
-struct FilesReply: JSONReadable, Sendable {
-    var files: [Int] = []
-
-    init(from reader: inout JSONReader) throws(JSONError) {
-        var files: [Int] = []
-        try reader.object { name, reader throws(JSONError) in
-            if name == "files" { files = try reader.value() }
-        }
-        self.files = files
     }
 }
 

@@ -3,7 +3,7 @@
 import EventLoopIO
 import Varlink
 
-/// Answers what it gets.
+/// Answers with the text that it receives.
 final class Answerer: PingService {
     func ping(_ parameters: PingParameters, _ call: PingCall<PingReply>) throws {
         if parameters.ping.isEmpty { throw PingError.nothingToAnswer }

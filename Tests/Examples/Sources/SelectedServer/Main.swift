@@ -26,7 +26,7 @@ final class Server: Sendable, Equatable {
 }
 
 func show(_ line: String) {
-    // Not print(_:), which needs flushing. Flushing blocks on readLine(), which holds the lock of standard input.
+    // Not print(_:), which needs flushing. Flushing would wait for readLine(), which holds the lock of standard input.
     _ = write(STDOUT_FILENO, line + "\n", line.utf8.count + 1)
 }
 
@@ -40,7 +40,7 @@ struct Main {
         // Not on the main actor, which waits for input.
         let following = Task { @concurrent in
             try await forLatest(of: selections) { server in
-                // An observer is registered first, so that no update between the first status and the others is missed.
+                // The observer is registered first, so that no update after the first status is missed.
                 var updates = NotificationBus.default.notifications(named: .didUpdateStatus, object: server)
                     .makeAsyncIterator()
                 show("\(server.name): \(try await server.first.load())")
