@@ -10,9 +10,9 @@ struct DescriptionParser {
     private var position = 0
     /// How deeply the current type is nested.
     private var depth = 0
-    /// The limit protects the stack, because a description may come from anywhere.
+    /// The nesting limit, which protects the stack, because a description may come from anywhere.
     private static let maximumDepth = 32
-    /// The types that were named; they are looked up once all are known.
+    /// The names of types in use, which are looked up once all types are known.
     private var mentioned: [(name: String, token: DescriptionToken)] = []
 
     init(_ tokens: [DescriptionToken]) { self.tokens = tokens }
@@ -83,7 +83,7 @@ struct DescriptionParser {
         case "int": return .int
         case "float": return .float
         case "string": return .string
-        // The newer name: “object” was never limited to objects.
+        // “any” is the newer name, because “object” was never limited to objects.
         case "object", "any": return .object
         default:
             guard Self.isMemberName(name) else { throw token.error("unknown type “\(name)”") }
@@ -92,7 +92,7 @@ struct DescriptionParser {
         }
     }
 
-    /// Reads what follows an opening parenthesis: fields with types, or names alone.
+    /// Reads the rest after an opening parenthesis: fields with types, or names alone.
     private mutating func structureOrEnumeration() throws(InterfaceDescriptionError) -> DataType {
         if case .word = current.kind, [.mark(","), .mark(")")].contains(tokens[position + 1].kind) {
             var names: [String] = []

@@ -2,7 +2,7 @@
 
 /// An interface in Varlink's interface definition language (varlink.org/Interface-Definition).
 public struct InterfaceDescription: Sendable, Hashable {
-    /// A type as it stands in a description.
+    /// A type in a description.
     public indirect enum DataType: Sendable, Hashable {
         case bool, int, float, string
         /// Any JSON value: `object`, or `any`.
@@ -33,7 +33,7 @@ public struct InterfaceDescription: Sendable, Hashable {
 
     /// A type, method or error.
     public struct Member: Sendable, Hashable {
-        /// What a member is.
+        /// The kinds of members.
         public enum Kind: Sendable, Hashable {
             /// A type with a name.
             case type(DataType)
@@ -47,7 +47,7 @@ public struct InterfaceDescription: Sendable, Hashable {
         public let name: String
         /// The comment above it, without its marks.
         public let documentation: String
-        /// What it is.
+        /// Its kind.
         public let kind: Kind
     }
 
@@ -60,9 +60,9 @@ public struct InterfaceDescription: Sendable, Hashable {
     /// Its types, methods and errors, in their order.
     public let members: [Member]
 
-    /// Reads a description.
+    /// Parses a description.
     ///
-    /// - Throws: the first error and its place.
+    /// - Throws: the first error and its position.
     public init(parsing text: String) throws(InterfaceDescriptionError) {
         var parser = DescriptionParser(try DescriptionToken.tokens(of: text))
         let interface = try parser.interface()
@@ -78,7 +78,7 @@ public struct InterfaceDescription: Sendable, Hashable {
     }
 }
 
-/// An error in a description, and its place.
+/// An error in a description, and its position.
 public struct InterfaceDescriptionError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The line, counted from 1.
     public let line: Int

@@ -2,16 +2,15 @@
 
 /// Options for the code that is generated from a description.
 ///
-/// A file of options has one option a line: a word and its values. `#` begins a comment:
+/// A file of options has one option on each line: a word and its values. `#` begins a comment:
 /// ```
-/// prefix Monitor                     # for MonitorClient, MonitorService, …; default: the last part of the interface's name
+/// prefix Monitor                     # of MonitorClient etc.; default: the last part of the interface's name
 /// access public                      # or package; default: internal
 /// import StatusModel
 /// more Watch Refresh                 # methods that clients call with more
 /// oneway Post                        # methods that clients call without waiting
 /// reads List Describe                # methods that change nothing (VarlinkInterface.onlyReads)
-/// upgrade Open                       # methods that upgrade the connection to another protocol
-/// type Level StatusModel.Level       # a type of the description that exists in Swift already
+/// type Level StatusModel.Level       # a type of the description that already exists in Swift
 /// field Post.server ServerName       # a parameter, or a member of a type or an error
 /// field Describe->server ServerState # a member of a reply
 /// ```
@@ -37,15 +36,15 @@ public struct GenerationOptions: Sendable, Hashable {
     /// Their calls are skipped if the client has left. If there are any, the service must implement `admit`, which may
     /// refuse the other methods.
     public var reads: [String] = []
-    /// The Swift types of types.
+    /// The Swift types of the description's types.
     public var types: [String: String] = [:]
-    /// The Swift types of members, by `Type.member`, or `Method->member` in a reply.
+    /// The Swift types of members, by `Type.member`, or by `Method->member` in a reply.
     public var fields: [String: String] = [:]
 
-    /// The options of an interface without a file for them.
+    /// Creates the default options.
     public init() {}
 
-    /// Reads options.
+    /// Parses options.
     ///
     /// - Throws: the first error and its line.
     public init(parsing text: String) throws(GenerationError) {

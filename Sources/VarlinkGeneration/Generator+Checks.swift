@@ -2,7 +2,7 @@
 
 import VarlinkDescription
 
-/// Errors in options, or in a description that is valid by itself.
+/// Checks for errors in options, or in a description that is valid on its own.
 extension Generator {
     func check() throws(GenerationError) {
         let methods = description.methods.map(\.name)
@@ -45,7 +45,7 @@ extension Generator {
 
     /// Throws if a type contains itself, because Swift's structures have a fixed size.
     ///
-    /// - Parameter finite: the types that were checked already, so that each is followed once.
+    /// - Parameter finite: the types that have been checked, so that each is checked once.
     private func checkSize(
         of name: String, among types: [String: DataType], within outer: inout Set<String>, _ finite: inout Set<String>
     ) throws(GenerationError) {

@@ -47,7 +47,7 @@ extension Generator {
                     name: isTaken ? "\(name)Error" : name, error: error.name, documentation: error.documentation,
                     properties: try properties(error.fields, of: error.name, nesting: error.name)))
         }
-        source.line("\n/// Why a call of `\(description.name)` failed.")
+        source.line("\n/// An error of a call of `\(description.name)`.")
         source.line("\(access)enum \(prefix)Error: InterfaceError, Hashable {")
         for error in cases {
             source.documentation(error.documentation, otherwise: "The error `\(error.error)`.")
@@ -57,7 +57,7 @@ extension Generator {
             """
             /// An error of `org.varlink.service`.
             case service(ServiceError)
-            /// An error reply that the description does not have, or not with these parameters.
+            /// An error reply that is not in the description, or has other parameters.
             case other(VarlinkError)
             /// The service could not be called, or its reply could not be read.
             case connection(VarlinkClientError)

@@ -14,7 +14,7 @@ extension Generator {
         var function: String { SwiftNames.value(name) }
         var baseName: String { SwiftNames.label(function) }
         var parametersType: String { parameters.isEmpty ? "NoMembers" : "\(name)Parameters" }
-        /// Its parameters as those of a function.
+        /// Its parameters as a function's parameters.
         var arguments: [String] { parameters.map { "\($0.name): \($0.type)\($0.isOptional ? " = nil" : "")" } }
         /// The parameters as a value.
         var value: String {
@@ -44,10 +44,10 @@ extension Generator {
             /// A client of `\(description.name)`.
             @EventLoop
             \(access)struct \(prefix)Client: Sendable {
-            /// Where its calls go.
+            /// The connection of its calls.
             \(access)let connection: VarlinkConnection
 
-            /// A client that calls the service at the other end of `connection`.
+            /// Creates a client of the service at the other end of `connection`.
             \(access)nonisolated init(_ connection: VarlinkConnection) { self.connection = connection }
             """)
         for method in try methods() { writeFunctions(of: method) }
@@ -69,11 +69,12 @@ extension Generator {
             "\(hasReply ? "" : "_ = ")try await self.connection.call(\(call), \(expected))")
         if options.more.contains(method.name) {
             let last = silence == "silence" ? "silence: Duration? = nil" : "silence \(silence): Duration? = nil"
+            let replies = "MethodReplies<\(method.reply), \(failure)>"
+            let times = "timeout: \(limit), silence: \(silence)"
             writeFunction(
                 of: method, " with more",
-                "\(method.baseName)Replies(\(arguments), \(last)) throws(\(failure)) -> MethodReplies<\(method.reply), \(failure)>",
-                "try self.connection.stream(\(call), of: \(method.reply).self, failure: \(failure).self, timeout: \(limit), silence: \(silence))"
-            )
+                "\(method.baseName)Replies(\(arguments), \(last)) throws(\(failure)) -> \(replies)",
+                "try self.connection.stream(\(call), of: \(method.reply).self, failure: \(failure).self, \(times))")
         }
         if options.oneway.contains(method.name) {
             writeFunction(
@@ -113,7 +114,7 @@ extension Generator {
             /// Called before the parameters of a call are read; an error that it throws is the answer.
             func admit(_ call: VarlinkCall) throws
 
-            /// The answer to a call whose function has thrown; nil closes the connection.
+            /// Returns the error that answers a call whose function has thrown; nil closes the connection.
             func failure(for error: any Error) -> \(prefix)Error?
             }
 
@@ -122,7 +123,7 @@ extension Generator {
 
             """)
         writeList("onlyReads", options.reads, "Whether a method changes nothing, by the option `reads`.")
-        // A service whose option lists methods that everyone may call must say who may call the others.
+        // If the options list methods that every user may call, the service must say who may call the others.
         if options.reads.isEmpty {
             source.line("/// Admits every call.\n\(access)func admit(_ call: VarlinkCall) {}\n")
         }
@@ -146,13 +147,13 @@ extension Generator {
     private mutating func writeHandler(_ methods: [Method]) {
         source.line(
             """
-            /// Reads the parameters of a call, and has its function answer it.
+            /// Reads the parameters of a call, and lets its function answer it.
             \(access)func handle(_ call: VarlinkCall) {
             do {
             try admit(call)
             switch call.methodIndex {
             """)
-        // By position, because comparing names would take longer than many a call.
+        // By position, because comparing names would take longer than many calls.
         for (index, method) in methods.enumerated() {
             let hasParameters = !method.parameters.isEmpty
             source.line("case \(index):")

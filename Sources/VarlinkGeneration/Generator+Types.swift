@@ -37,7 +37,7 @@ extension Generator {
         let parameters = properties.map { "\($0.name): \($0.type)\($0.isOptional ? " = nil" : "")" }
         let assignments = properties.map { "self.\($0.name) = \($0.name)" }
         let writer = SwiftNames.unused("writer", among: properties.map(\.name))
-        source.line("\n/// Creates one from its members.")
+        source.line("\n/// Creates a value from its members.")
         source.line("\(access)init(\(parameters.joined(separator: ", "))) {")
         for assignment in assignments { source.line(assignment) }
         source.line("}\n")
@@ -90,13 +90,13 @@ extension Generator {
     struct Property {
         /// Its name in JSON.
         var key: String
-        /// Its name in Swift, quoted if it has to be.
+        /// Its name in Swift, in backquotes if necessary.
         var name: String
         var type: String
         var documentation: String
         /// The structure's name in the options.
         var owner: String
-        /// Its type, if that has no name in the description.
+        /// Its type, if the type has no name in the description.
         var nested: DataType?
         var nestedName: String
 
@@ -118,7 +118,7 @@ extension Generator {
         }
         var names: Set<String> = []
         for property in properties where !names.insert(property.name).inserted {
-            throw GenerationError("two members of \(owner) would both be “\(property.name)”")
+            throw GenerationError("two members of \(owner) have the same Swift name “\(property.name)”")
         }
         return properties
     }

@@ -71,7 +71,7 @@ public struct Generator {
         source.line(
             """
 
-            /// The same, read.
+            /// The parsed description.
             \(access)static let description: InterfaceDescription = {
             do { return try InterfaceDescription(parsing: text) } catch { preconditionFailure("\\(error)") }
             }()

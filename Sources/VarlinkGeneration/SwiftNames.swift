@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Makes Swift names of those in a description.
+/// Makes Swift names from the names in a description.
 enum SwiftNames {
     /// The name of a property, parameter, case or function: `client_id` is `clientId`, `GetInfo` is `getInfo`.
     static func value(_ name: String) -> String {
         let words = name.split(separator: "_")
         let joined = loweringFirst(words[0]) + words.dropFirst().map { raisingFirst($0) }.joined()
-        // Even in backquotes it would mean the value itself.
+        // Even in backquotes, `self` would mean the value itself.
         if joined == "self" { return "selfValue" }
         return keywords.contains(joined) ? "`\(joined)`" : joined
     }
@@ -38,12 +38,10 @@ enum SwiftNames {
     /// The names that need backquotes.
     private static let keywords: Set<String> = [
         "as", "associatedtype", "await", "break", "case", "catch", "class", "continue", "default", "defer", "deinit",
-        "do",
-        "else", "enum", "extension", "fallthrough", "false", "fileprivate", "for", "func", "guard", "if", "import",
-        "in",
-        "init", "inout", "internal", "is", "let", "nil", "operator", "precedencegroup", "private", "protocol", "public",
-        "repeat", "rethrows", "return", "static", "struct", "subscript", "super", "switch", "throw", "throws",
-        "true", "try", "typealias", "var", "where", "while",
+        "do", "else", "enum", "extension", "fallthrough", "false", "fileprivate", "for", "func", "guard", "if",
+        "import", "in", "init", "inout", "internal", "is", "let", "nil", "operator", "precedencegroup", "private",
+        "protocol", "public", "repeat", "rethrows", "return", "static", "struct", "subscript", "super", "switch",
+        "throw", "throws", "true", "try", "typealias", "var", "where", "while",
     ]
 
     /// The names that no nested type may have, because generated code uses them.

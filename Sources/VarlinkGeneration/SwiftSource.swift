@@ -4,7 +4,7 @@
 struct SwiftSource {
     private(set) var text = ""
     private var indentation = ""
-    /// How far each open brace has indented; a `switch` does not.
+    /// The indentation of each open brace; a `switch` has none.
     private var braces: [Int] = []
 
     /// Writes lines, indented by the braces that are open.
@@ -19,12 +19,12 @@ struct SwiftSource {
         }
     }
 
-    /// Writes a line, whatever braces it has.
+    /// Writes a line without counting its braces.
     private mutating func plain(_ line: Substring) { text += line.isEmpty ? "\n" : "\(indentation)\(line)\n" }
 
     /// Writes the definition of a constant whose value is any text.
     mutating func constant(_ name: String, text: String) {
-        // Counted in bytes, because Swift's lexer does not see a character that a combining one continues.
+        // Counted in bytes, because Swift's lexer ignores that characters combine.
         let longest = text.utf8.split { $0 != UInt8(ascii: "#") }.map(\.count).max() ?? 0
         let marks = String(repeating: "#", count: longest + 1)
         let lines = "\(name) = \(marks)\"\"\"\n\(text)\n\"\"\"\(marks)"
@@ -40,7 +40,7 @@ struct SwiftSource {
         }
     }
 
-    /// The lines of a text, at all line ends of Swift: what follows any of them would not be part of a comment.
+    /// Splits a text at all line ends of Swift, because a comment ends at each of them.
     private static func lines(of text: String) -> [Substring] {
         let bytes = text.utf8
         var lines: [Substring] = []

@@ -3,7 +3,9 @@
 import Foundation
 import PackagePlugin
 
-/// Generates the Swift code of each `.varlink` file of a target; NAME.options beside NAME.varlink are its options.
+/// Generates the Swift code of each `.varlink` file of a target.
+///
+/// The file NAME.options next to NAME.varlink has its options.
 @main
 struct VarlinkGeneratorPlugin: BuildToolPlugin {
     func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {

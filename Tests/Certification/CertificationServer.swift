@@ -3,7 +3,7 @@
 import EventLoopIO
 import Varlink
 
-/// The service: checks that the calls arrive in order, and with the previous answer.
+/// The service, which checks that the calls arrive in order and with the previous answer.
 @EventLoop
 final class CertificationServer: CertificationService {
     private static let words = "a lot of string"
@@ -100,7 +100,7 @@ final class CertificationServer: CertificationService {
         call.reply(EndReply(allOk: true))
     }
 
-    /// Checks that it is the client's turn to call this method, and that its argument is the expected one.
+    /// Checks that the client must call this method next, and that its argument is the expected one.
     private func check<Value: Equatable & JSONWritable, Reply>(
         _ call: CertificationCall<Reply>, _ client: String, _ got: Value, _ wanted: Value, then method: String
     ) throws(CertificationError) {

@@ -43,7 +43,7 @@ import VarlinkDescription
         #expect(reply.map(\.name) == ["said", "more"])
     }
 
-    @Test("the line ends of Windows are no part of a comment")
+    @Test("Windows line ends are not part of a comment")
     func lineEnds() throws {
         let text = "# One.\n#\n# Two. \ninterface a.b\n# Three.\ntype T (\n  # Four.\n  x: int)\n"
         let plain = try InterfaceDescription(parsing: text)
@@ -55,7 +55,7 @@ import VarlinkDescription
 
     @Test("a description may have very many members, fields and names", .timeLimit(.minutes(1)))
     func large() throws {
-        // Comparing each name with all before it would take several minutes.
+        // Comparing each name with all earlier names would take several minutes.
         let numbers = 1...50_000
         let text =
             "interface a.b\n" + numbers.map { "type T\($0) ()\n" }.joined()
@@ -65,7 +65,7 @@ import VarlinkDescription
     }
 
     @Test(
-        "an error has a place and a reason",
+        "an error has a position and a reason",
         arguments: [
             ("", 1, 1, "expected “interface”"),
             ("interface one", 1, 11, "expected the interface's name"),

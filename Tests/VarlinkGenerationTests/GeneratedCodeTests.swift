@@ -4,7 +4,7 @@ import EventLoopIO
 import Testing
 import Varlink
 
-/// The code that was generated from `org.example.shop`, in use.
+/// Tests of the code that was generated from `org.example.shop`.
 @Suite("Generated code", .timeLimit(.minutes(1))) struct GeneratedCodeTests {
     @Test("types of every kind arrive unchanged")
     func types() async throws {
@@ -37,7 +37,7 @@ import Varlink
         }
     }
 
-    @Test("an error that is not one of the interface closes the connection")
+    @Test("an error that is not in the interface closes the connection")
     func foreignError() async throws {
         try await Shop.run { client, _ in
             do throws(ShopError) {
@@ -67,7 +67,7 @@ import Varlink
         }
     }
 
-    @Test("a call that wants no reply is handled, and the next one is admitted or not")
+    @Test("a oneway call is handled, and later calls are admitted or refused")
     func oneway() async throws {
         try await Shop.run { client, shop in
             try client.clashOneway(

@@ -31,7 +31,7 @@ import VarlinkGeneration
         #expect(try code("type T (it: int)").contains("Hashable {\n    var it: Int\n"))
     }
 
-    @Test("a service admits every call, unless options list methods that only read: then it must decide itself")
+    @Test("a service admits every call, unless the options list methods that only read")
     func admits() throws {
         let admission = "func admit(_ call: VarlinkCall) {}"
         #expect(try code("method A() -> ()").contains(admission))
@@ -44,14 +44,14 @@ import VarlinkGeneration
         #expect(try code("# \"\"\"#\u{301}\nmethod A() -> ()").contains("static let text = ##\"\"\"\n"))
     }
 
-    @Test("a line end in a comment ends no comment of the code", arguments: ["\r", "\r\n"])
+    @Test("a line end in a comment does not end the comment in the code", arguments: ["\r", "\r\n"])
     func lineEnds(lineEnd: String) throws {
         let text = try code("# One\(lineEnd)# two\(lineEnd)func three()\nmethod A() -> ()".replacing("func", with: "#"))
         #expect(!text.utf8.contains(0x0D))
         #expect(text.contains("    /// One\n"))
     }
 
-    @Test("options may have the line ends of Windows")
+    @Test("options may have Windows line ends")
     func lineEndsOfOptions() throws {
         let text = try code("method A() -> ()", "prefix X\r\naccess package # why\r\n")
         #expect(text.contains("package protocol XService"))
@@ -65,7 +65,7 @@ import VarlinkGeneration
     }
 
     @Test(
-        "a description without possible code is refused with the reason",
+        "a description that cannot become code is refused with the reason",
         arguments: [
             ("method A() -> ()", "colour red", "line 1: invalid option “colour red”"),
             ("method A() -> ()", "\naccess secret", "line 2: invalid option “access secret”"),
@@ -78,7 +78,7 @@ import VarlinkGeneration
                 "type N (next: ?N)\nmethod A() -> ()", "",
                 "the type “N” contains itself; use an array, or an option “type N …”"
             ),
-            ("method A(a_b: int, aB: int) -> ()", "", "two members of A would both be “aB”"),
+            ("method A(a_b: int, aB: int) -> ()", "", "two members of A have the same Swift name “aB”"),
         ])
     func refuses(_ members: String, _ options: String, _ reason: String) {
         let error = #expect(throws: GenerationError.self) { try code(members, options) }

@@ -5,7 +5,7 @@ import Glibc
 import Logging
 import Varlink
 
-/// A type that exists before its description.
+/// A type that exists independently of the description.
 struct Cents: JSONStructure, Hashable {
     var cents: Int
 
