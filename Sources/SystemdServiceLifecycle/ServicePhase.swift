@@ -2,7 +2,7 @@
 
 import SystemdClient
 
-/// Decides which notifications of a service's life the service manager gets; performs no effects itself.
+/// Decides which notifications the service manager gets; performs no effects itself.
 struct ServicePhase: ~Copyable {
     private enum State {
         case starting

@@ -29,8 +29,8 @@ public final class SystemdService: Service {
     ///   - logger: reports a failed probe.
     ///   - watchdogInterval: the longest time between two keep-alives that systemd accepts; nil if it expects none.
     ///   - isAlive: the probe before each keep-alive. If it returns false or does not return, no keep-alive is sent.
-    ///     After `WatchdogSec=`, systemd ends the program, and starts it again if `Restart=` allows that (`on-failure`,
-    ///     `on-watchdog` or `always`).
+    ///     After `WatchdogSec=`, systemd ends the program, and restarts it if `Restart=` is `on-failure`, `on-watchdog`
+    ///     or `always`.
     ///   - waitUntilUp: returns when the program is up; an error it throws ends the group.
     public init(
         logger: Logger, watchdogInterval: Duration? = ServiceManager.watchdogInterval,
@@ -45,7 +45,7 @@ public final class SystemdService: Service {
 
     /// Tells systemd that the program is up, then sends keep-alives until it is shut down.
     ///
-    /// - Throws: what `waitUntilUp` throws.
+    /// - Throws: the errors of `waitUntilUp`.
     public func run() async throws {
         try await withGracefulShutdownHandler {
             try await cancelWhenGracefulShutdown {
@@ -62,8 +62,8 @@ public final class SystemdService: Service {
 
     /// Runs `body` as a reload, and tells systemd when it begins and ends, even if it fails.
     ///
-    /// Overlapping reloads are one reload for systemd: from the beginning of the first to the end of the last. Before
-    /// the program is up, and while it stops, systemd is not told. With `Type=notify-reload`, the program itself
+    /// Overlapping reloads are one reload for systemd, from the start of the first to the end of the last. Systemd is
+    /// not told of reloads before the program is up or while it stops. With `Type=notify-reload`, the program itself
     /// handles SIGHUP and calls this.
     public func reload<Result>(_ body: () async throws -> Result) async rethrows -> Result {
         tell { $0.reloadBegan() }
@@ -72,7 +72,7 @@ public final class SystemdService: Service {
     }
 
     private func tell(_ change: (inout ServicePhase) -> ServiceManager.Notification?) {
-        // Under the lock, because the order matters. It only queues the message.
+        // Under the lock, because the order matters. notify(_:) only queues the message.
         phase.withLock { if let notification = change(&$0) { ServiceManager.notify(notification) } }
     }
 

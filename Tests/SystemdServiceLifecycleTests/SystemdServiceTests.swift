@@ -7,7 +7,7 @@ import ServiceLifecycle
 import SystemdServiceLifecycle
 import Testing
 
-/// A service manager's socket: reads the notifications it gets.
+/// A service manager's socket, which reads the notifications that it gets.
 private struct FakeManager {
     private let descriptor: Int32
     private let path: String
@@ -30,7 +30,7 @@ private struct FakeManager {
         setenv("NOTIFY_SOCKET", path, 1)
     }
 
-    /// The first line of the next message; waits for it on a thread of its own.
+    /// Waits for the next message on a separate thread, and returns its first line.
     func next() async -> String {
         let descriptor = descriptor
         return await BlockingThread.run {
@@ -47,7 +47,7 @@ private struct FakeManager {
     }
 }
 
-/// In processes of their own, because the manager's address is in the environment.
+/// Each test runs in its own process, because the manager's address is in the environment.
 @Suite("A service under systemd", .timeLimit(.minutes(1))) struct SystemdServiceTests {
     private static func run(
         _ systemd: SystemdService, _ body: (ServiceGroup) async throws -> Void
@@ -120,7 +120,7 @@ private struct FakeManager {
                 answer.yield(true)
                 #expect(await manager.next() == "WATCHDOG=1")
                 for _ in 0..<3 { answer.yield(false) }
-                // The fourth has been answered, and the last one waits.
+                // The fourth probe has been answered, and the fifth is waiting.
                 var count = 0
                 for await _ in probes {
                     count += 1
