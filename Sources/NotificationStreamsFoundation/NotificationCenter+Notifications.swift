@@ -18,10 +18,10 @@
         ///
         /// - Parameters:
         ///   - name: The name of the notifications to follow.
-        ///   - object: The object whose notifications to follow, or `nil` to follow those of every object and of none.
-        ///     The sequence and its iterators keep the object alive, because the center identifies objects by their
-        ///     addresses: an observer that outlived its object could receive notifications of a new object at the same
-        ///     address. For the same reason, a value type in a notification's `object` never matches.
+        ///   - object: The object whose notifications to follow, or `nil` for all notifications, with any object or
+        ///     none. The sequence and its iterators keep the object alive, because the center identifies objects by
+        ///     their addresses: an observer that outlived its object could receive notifications of a new object at the
+        ///     same address. For the same reason, a value type in a notification's `object` never matches.
         ///   - bufferingPolicy: Which notifications to keep while the consumer does not wait. The default keeps all of
         ///     them; a consumer that may fall behind and needs only the newest state should use `.bufferingNewest(1)`.
         ///     Apple's Foundation does not have this parameter.
@@ -37,12 +37,12 @@
         ///
         /// As on Apple's platforms, the observer is registered when the iterator is created. Every later post is
         /// delivered, even one made before the first call of `next()`. To miss nothing, create the iterator, read the
-        /// current state, and then call `next()`. Each iterator has an observer of its own.
+        /// current state, and then call `next()`. Each iterator has its own observer.
         ///
         /// The observer is removed together with its iterator, or when its task is cancelled: at once if the task waits
         /// in `next()`, or else at the next call. A cancelled task gets `nil` at once, even if notifications are
         /// buffered, and so does every later call of `next()`. (`AsyncStream` delivers its buffer first, so a consumer
-        /// that was cancelled because another server was selected would still show the old one's status.)
+        /// that was cancelled because another server was selected would still show the old server's status.)
         public struct Notifications: AsyncSequence, Sendable {
             /// A notification, as it was posted.
             public typealias Element = Notification
@@ -57,7 +57,7 @@
             let object: (any AnyObject & Sendable)?
             let bufferingPolicy: BufferingPolicy
 
-            /// Registers an observer and returns the iterator that reads what it receives.
+            /// Registers an observer and returns the iterator that reads its notifications.
             public func makeAsyncIterator() -> Iterator {
                 Iterator(
                     subscription: NotificationSubscription(policy: bufferingPolicy) { storage in
@@ -68,7 +68,7 @@
                     })
             }
 
-            /// Reads what one observer receives, for one consumer.
+            /// Reads one observer's notifications, for one consumer.
             public struct Iterator: AsyncIteratorProtocol {
                 let subscription: NotificationSubscription
 
@@ -79,8 +79,8 @@
 
                 /// Waits for the next notification on the caller's actor; `nil` once the task is cancelled.
                 ///
-                /// If that actor has an executor of its own, a task that waited is resumed on the executor it prefers,
-                /// or else on the concurrent one, and switches to the actor from there. Two concurrent calls are a
+                /// If that actor has its own executor, a waiting task is resumed on the executor that it prefers, or
+                /// else on the concurrent executor, and switches to the actor from there. Two concurrent calls are a
                 /// programming error, which ends the program with a message.
                 public mutating func next(isolation actor: isolated (any Actor)?) async -> Notification? {
                     (await subscription.next(isolation: actor) as? PostedNotification)?.notification

@@ -6,8 +6,8 @@
     extension NotificationCenter.Notifications {
         /// Returns a sequence of the values that a closure creates from the notifications, without `nil`.
         ///
-        /// For a closure that is not asynchronous, this replaces the standard library's `compactMap`, which is called
-        /// in the same way. The standard library runs its asynchronous closures off the consumer's actor, with two
+        /// For a synchronous closure, this replaces the standard library's `compactMap`, which is called in the same
+        /// way. The standard library runs its asynchronous closures off the consumer's actor, with two
         /// switches for each notification. This closure runs on the consumer's actor, and its values are delivered
         /// under the same rules as the notifications.
         public func compactMap<Value>(
@@ -26,12 +26,12 @@
             let base: NotificationCenter.Notifications
             let transform: @Sendable (Notification) -> Value?
 
-            /// Registers an observer and returns the iterator that reads what it receives.
+            /// Registers an observer and returns the iterator that reads its values.
             public func makeAsyncIterator() -> Iterator {
                 Iterator(base: base.makeAsyncIterator(), transform: transform)
             }
 
-            /// Reads the values created from what one observer receives, for one consumer.
+            /// Reads the values created from one observer's notifications, for one consumer.
             public struct Iterator: AsyncIteratorProtocol {
                 var base: NotificationCenter.Notifications.Iterator
                 let transform: @Sendable (Notification) -> Value?

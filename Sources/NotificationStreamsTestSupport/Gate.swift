@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Holds tasks until it is opened; cancelling them does not let them through.
+/// Holds tasks until it is opened, even if they are cancelled.
 package final class Gate: Sendable {
     private struct State {
         var isOpen = false
@@ -45,5 +45,20 @@ package final class Gate: Sendable {
         } onCancel: {
             gate.open()
         }
+    }
+}
+
+/// Entries in the order in which they were appended.
+package final class Log<Entry: Sendable>: Sendable {
+    private let kept = Mutex<[Entry]>([])
+
+    package init() {}
+
+    package var entries: [Entry] {
+        kept.withLock { $0 }
+    }
+
+    package func append(_ entry: Entry) {
+        kept.withLock { $0.append(entry) }
     }
 }

@@ -14,7 +14,7 @@ package final class StepExecutor: TaskExecutor {
 
     /// The executor for actors.
     ///
-    /// It is separate because a job must be run as what it is, an actor's or a task's. Run as the other kind, each
+    /// It is separate because a job must run as a job of either an actor or a task. If it runs as the other kind, each
     /// asynchronous function that it enters puts it back into the queue.
     package final class Actors: SerialExecutor {
         private let executor: StepExecutor
@@ -43,7 +43,7 @@ package final class StepExecutor: TaskExecutor {
         jobs.withLock { $0.append(.ofTask(job)) }
     }
 
-    /// Runs all jobs, and those that they enqueue, until none is left; returns their number.
+    /// Runs all jobs, and the jobs that they enqueue, until none is left; returns their number.
     @discardableResult
     package func run(actors: Actors? = nil) -> Int {
         var count = 0

@@ -42,8 +42,7 @@ struct NotificationIsolationTests {
     let executor = StepExecutor()
     let log = Log<String?>()
 
-    /// Posts to a consumer, and checks the number of jobs that it takes on the executor, where all of its work must
-    /// happen.
+    /// Posts to a consumer, and checks how many jobs each notification takes on the executor.
     private func check(
         jobs: Int, actors: StepExecutor.Actors, _ watch: @escaping @Sendable (Server) async -> Void
     ) async {

@@ -13,14 +13,14 @@
         @Test("Two concurrent consumers of one iterator end the program with a message", .timeLimit(.minutes(1)))
         func secondConsumer() async throws {
             let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                // The crash is expected, so skip its backtrace, which takes long.
+                // The crash is expected, so skip its backtrace, which takes a long time.
                 signal(SIGILL, SIG_DFL)
                 signal(SIGTRAP, SIG_DFL)
                 let executor = StepExecutor()
                 let iterator = NotificationCenter.default.notifications(named: .didUpdateStatus).makeAsyncIterator()
                 let subscription = iterator.subscription
                 for _ in 0..<2 {
-                    // Unstructured, because the second does not return.
+                    // Unstructured, because the second task does not return.
                     Task(executorPreference: executor) { _ = await subscription.next(isolation: nil) }
                 }
                 executor.run()

@@ -33,7 +33,7 @@ struct ForLatestErrorTests {
         #expect(selections.log.entries == ["threw SequenceError()"])
     }
 
-    @Test("If the sequence throws while an identity waits for its turn, that identity never gets it")
+    @Test("If the sequence throws while an identity waits for its turn, that identity never gets a body")
     func sequenceThrowsWhilePending() {
         let selections = FailingSelections()
         selections.select("A")
@@ -68,7 +68,7 @@ struct ForLatestErrorTests {
         #expect(selections.log.entries.suffix(4) == ["A ends", "B begins", "B ends", "returned"])
     }
 
-    @Test("A CancellationError from a body that was not cancelled is thrown like all others")
+    @Test("A CancellationError from a body that was not cancelled is thrown like any other error")
     func cancellationErrorOfItsOwn() {
         let selections = FailingSelections(bodies: ["A": CancellationError()])
         selections.select("A")
@@ -123,7 +123,7 @@ struct ForLatestErrorTests {
         }
     }
 
-    @Test("Over a sequence that cannot fail, the body's error keeps its type")
+    @Test("With a sequence that cannot fail, the body's error keeps its type")
     func typedErrors() async {
         let one = AsyncStream { stream in
             stream.yield(1)

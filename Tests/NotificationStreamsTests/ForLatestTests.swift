@@ -80,7 +80,7 @@ struct ForLatestTests {
         #expect(selections.log.entries == ["A begins", "A ends", "all ended"])
     }
 
-    @Test("A body that has returned is not begun again by an equal identity, but by a different one")
+    @Test("After a body has returned, an equal identity changes nothing, and a different one begins a body")
     func endedByItself() {
         let selections = Selections()
         selections.select("A")
@@ -141,7 +141,7 @@ struct ForLatestTests {
         #expect(selections.log.entries == ["A begins", "A ends", "all ended"])
     }
 
-    @Test("An identity that waits for its turn when the sequence ends still gets it")
+    @Test("An identity that waits for its turn when the sequence ends still gets its body")
     func lastOneBegins() {
         let selections = Selections()
         selections.select("A")

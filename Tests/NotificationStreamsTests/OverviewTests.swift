@@ -4,7 +4,7 @@ import NotificationStreams
 import NotificationStreamsTestSupport
 import Testing
 
-/// The examples in NotificationStreams.md, word for word.
+/// The examples in NotificationStreams.md, unchanged.
 @Suite("The examples of the overview", .timeLimit(.minutes(1)))
 struct OverviewTests {
     @Test("The selected server's status is shown")

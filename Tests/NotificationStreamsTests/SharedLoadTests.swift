@@ -28,7 +28,7 @@ struct SharedLoadTests {
         #expect(await later.outcome == "value 2")
     }
 
-    @Test("A caller that leaves does not cancel it, and the last one does", arguments: [false, true])
+    @Test("A caller that leaves does not cancel it, but the last caller does", arguments: [false, true])
     func leaving(keepsValue: Bool) async {
         let shared = make(keepsValue: keepsValue)
         let (one, other) = (loads.caller(shared.load), loads.caller(shared.load))
@@ -63,7 +63,7 @@ struct SharedLoadTests {
     }
 
     @Test(
-        "Calls made while a cancelled load is ending share the next one, and can leave that too",
+        "Calls made while a cancelled load is ending share the next load, and can leave it",
         arguments: [false, true])
     func whileEnding(keepsValue: Bool) async {
         let shared = make(keepsValue: keepsValue)
@@ -83,7 +83,7 @@ struct SharedLoadTests {
         #expect(await next[2].outcome == "value 2")
     }
 
-    @Test("If all calls made while a cancelled load was ending have left as well, no other load begins")
+    @Test("If all calls made while a cancelled load was ending have also left, no other load begins")
     func noCallersLeft() async {
         let shared = make()
         let (leaver, other) = (loads.caller(shared.load), loads.caller(shared.load))

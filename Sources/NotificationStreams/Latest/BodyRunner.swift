@@ -28,10 +28,10 @@ struct BodyRunner<Identity: Equatable & Sendable, Failure: Error>: Sendable {
     ) async throws(Failure) where Identities.Element == Identity {
         do {
             let iterator = identities.makeAsyncIterator()
-            // A task of its own, because a body's error must cancel the wait for the next identity. The end of this
-            // scope cancels it and waits for it.
+            // A separate task, because a body's error must cancel the wait for the next identity. The end of this scope
+            // cancels it and waits for it.
             async let _ = latest.receive(from: iterator, failure: failure)
-            // Also a task of its own, so that changing bodies needs no turns of the caller's actor.
+            // Also a separate task, so that changing bodies needs no turns of the caller's actor.
             await withDiscardingTaskGroup { group in
                 addTask(to: &group) { await runAll() }
             }

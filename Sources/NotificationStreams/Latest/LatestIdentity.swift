@@ -30,13 +30,13 @@ final class LatestIdentity<Identity: Equatable & Sendable, Failure: Error>: Send
 
     /// Waits until it is certain whether the body of the identity taken last must be cancelled.
     ///
-    /// It must be if a newer identity arrives or something fails, and need not be if no more identities will come.
+    /// It must be cancelled if a newer identity arrives or an error occurs, but not if no more identities will come.
     func mustCancelBody() async -> Bool {
         await change()
         return machine.withLock { $0.mustCancelBody }
     }
 
-    /// Records a body's error, which ends everything unless the body was superseded.
+    /// Records a body's error, which ends the call unless the body was superseded.
     func bodyFailed(_ error: Failure) {
         machine.withLock { $0.bodyFailed(error) }?.resume()
     }
@@ -53,7 +53,7 @@ final class LatestIdentity<Identity: Equatable & Sendable, Failure: Error>: Send
                 machine.withLock { $0.wait(runner) }?.resume()
             }
         } onCancel: {
-            // No body may begin after this, so it ends the identities for good.
+            // No body may begin after this, so it ends the identities.
             machine.withLock { $0.cancelled() }?.resume()
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides which identity gets its body next, and which error ends everything; performs no effects itself.
+/// Decides which identity gets its body next, and which error ends the call; performs no effects itself.
 ///
 /// Each event returns the runner to resume outside the lock, if any.
 struct LatestIdentityStateMachine<Identity: Equatable, Failure: Error>: ~Copyable {
@@ -11,7 +11,9 @@ struct LatestIdentityStateMachine<Identity: Equatable, Failure: Error>: ~Copyabl
         case idle(Runner?)
         /// The newest identity has not been taken.
         case pending(Identity)
-        /// No more identities will come. The last one may not have been taken; after a failure there is none to take.
+        /// No more identities will come.
+        ///
+        /// The last identity may not have been taken; after a failure there is none.
         case ended(pending: Identity?, Failure?)
     }
 
@@ -91,7 +93,7 @@ struct LatestIdentityStateMachine<Identity: Equatable, Failure: Error>: ~Copyabl
         }
     }
 
-    /// The runner waits for a change; returns it if there is one already.
+    /// The runner waits for a change; returns it if the change has already happened.
     mutating func wait(_ runner: Runner) -> Runner? {
         switch consume state {
         case .idle(let waiting):

@@ -14,12 +14,12 @@ import Synchronization
 /// - A caller leaves when its task is cancelled. Its call then throws `CancellationError` at once, and the other
 ///   callers notice nothing.
 /// - When the last caller leaves, the load is cancelled and its result is discarded. Loads never overlap: a call made
-///   while a cancelled load is still ending waits for that, then for a load of its own.
+///   while a cancelled load is still ending waits for its end, and then for another load.
 /// - With `keepsValue`, the first load that succeeds is the last. Its value is kept as long as this object, and every
 ///   later call gets it. Errors are not kept.
 ///
 /// The load belongs to no single caller, so it runs in a detached task and inherits neither a priority nor task-local
-/// values. It has no timeout; a closure that needs one must bring it.
+/// values. It has no timeout; a closure that needs a timeout must implement it.
 public final class SharedLoad<Value: Sendable, Failure: Error>: Sendable {
     private typealias Machine = SharedLoadStateMachine<Value, Failure>
 
@@ -35,13 +35,13 @@ public final class SharedLoad<Value: Sendable, Failure: Error>: Sendable {
     ///
     /// - Parameters:
     ///   - name: The name of the load's task, for debuggers; the call site's file and line if `nil`.
-    ///   - executorPreference: The executor that this task prefers; the global concurrent one if `nil`.
+    ///   - executorPreference: The executor that this task prefers; the global concurrent executor if `nil`.
     ///   - priority: The priority of this task; the default one if `nil`.
     ///   - keepsValue: Whether to keep the first value and never load again.
     ///   - file: The file for the default name.
     ///   - line: The line for the default name.
-    ///   - load: What to run. It should end soon after its task is cancelled. To keep the type of its errors, write it
-    ///     in the closure, as in `{ () throws(Disconnected) in … }`: Swift infers `any Error` otherwise.
+    ///   - load: The load. It should end soon after its task is cancelled. To keep the type of its errors, write the
+    ///     type in the closure, as in `{ () throws(Disconnected) in … }`: Swift infers `any Error` otherwise.
     public init(
         name: String? = nil,
         executorPreference: (any TaskExecutor)? = nil,
@@ -60,7 +60,7 @@ public final class SharedLoad<Value: Sendable, Failure: Error>: Sendable {
 
     /// Shares the running load, or begins one, and returns its value.
     ///
-    /// - Throws: What the load throws, or what ``result()`` throws, which separates the two.
+    /// - Throws: The error of the load or of ``result()``, which separates the two.
     public func load() async throws -> Value {
         try await result().get()
     }
@@ -68,7 +68,7 @@ public final class SharedLoad<Value: Sendable, Failure: Error>: Sendable {
     /// Shares the running load, or begins one, and returns its value or its error.
     ///
     /// - Throws: `CancellationError` as soon as the caller's task is cancelled or ``cancel()`` is called. A value that
-    ///   was kept before the call is returned even to a cancelled task.
+    ///   is already kept is returned even to a cancelled task.
     public func result() async throws(CancellationError) -> Result<Value, Failure> {
         if let value { return .success(value) }
         let id = lastID.add(1, ordering: .relaxed).newValue
@@ -85,10 +85,9 @@ public final class SharedLoad<Value: Sendable, Failure: Error>: Sendable {
         return result
     }
 
-    /// Cancels the running load and releases its callers with a `CancellationError`; the next call begins another load
-    /// once the cancelled one has ended.
+    /// Cancels the running load and releases its callers with a `CancellationError`.
     ///
-    /// A value that is kept stays.
+    /// The next call begins another load once the cancelled one has ended. A kept value stays.
     public func cancel() {
         perform { $0.cancelled() }
     }
@@ -123,8 +122,8 @@ public final class SharedLoad<Value: Sendable, Failure: Error>: Sendable {
     }
 
     private func begin(_ id: Machine.ID) {
-        // Unstructured, because the caller that begins it may leave before it ends. It cannot run on unwanted: the last
-        // caller to leave cancels it.
+        // Unstructured, because the caller that begins it may leave before it ends. It does not continue without
+        // callers: the last caller to leave cancels it.
         let task = Task.detached(name: name, executorPreference: executorPreference, priority: priority) { [self] in
             let result: Result<Value, Failure>
             do throws(Failure) {
@@ -141,7 +140,7 @@ public final class SharedLoad<Value: Sendable, Failure: Error>: Sendable {
 extension SharedLoad where Failure == Never {
     /// Shares the running load, or begins one, and returns its value.
     ///
-    /// - Throws: What ``result()`` throws, because the load itself cannot fail.
+    /// - Throws: The error of ``result()``; the load itself cannot fail.
     public func load() async throws(CancellationError) -> Value {
         try await result().get()
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides when a shared load begins, who gets its result, and when it is cancelled; performs no effects itself.
+/// Decides when a shared load begins, which callers get its result, and when it is cancelled; performs no effects.
 struct SharedLoadStateMachine<Value: Sendable, Failure: Error>: ~Copyable {
     /// Resumed with the result, or with `nil` to be released without one.
     typealias Caller = CheckedContinuation<Result<Value, Failure>?, Never>
@@ -79,7 +79,7 @@ struct SharedLoadStateMachine<Value: Sendable, Failure: Error>: ~Copyable {
             self = Self(.loading(load))
             return .none
         case .loaded(let value):
-            // It was loaded after the caller had looked for it.
+            // It was loaded after the caller had checked for it.
             self = Self(.loaded(value))
             return .resume([caller], with: .success(value))
         }

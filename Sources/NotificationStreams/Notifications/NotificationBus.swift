@@ -4,9 +4,10 @@ import Synchronization
 
 /// Delivers notifications from objects that post them to the sequences that follow those objects.
 ///
-/// It works like Foundation's `NotificationCenter`, but needs no Foundation: user info is typed, and a name is told
-/// from others by that type too; observers are asynchronous sequences, with a buffering policy; objects are `Sendable`,
-/// and kept alive by those who follow them.
+/// It works like Foundation's `NotificationCenter`, but without Foundation:
+/// - User info is typed, and its type distinguishes the names of notifications.
+/// - Observers are asynchronous sequences with a buffering policy.
+/// - Objects are `Sendable`, and their observers keep them alive.
 /// ```swift
 /// for await update in bus.notifications(named: .didUpdateStatus, object: server) {
 ///     show(update.status)
@@ -32,7 +33,7 @@ public final class NotificationBus: Sendable {
     /// - Parameters:
     ///   - name: The kind of notification.
     ///   - object: The object that posts it.
-    ///   - userInfo: What it carries; evaluated only if the notification has an observer.
+    ///   - userInfo: The user info that it carries; evaluated only if the notification has an observer.
     public func post<UserInfo: Sendable>(
         name: NotificationName<UserInfo>, object: any AnyObject & Sendable, userInfo: @autoclosure () -> UserInfo
     ) {
@@ -47,8 +48,8 @@ public final class NotificationBus: Sendable {
     ///
     /// - Parameters:
     ///   - name: The kind of notification to follow.
-    ///   - object: The object whose notifications to follow, or `nil` to follow those of every object. The sequence and
-    ///     its iterators keep the object alive.
+    ///   - object: The object whose notifications to follow, or `nil` for the notifications of every object. The
+    ///     sequence and its iterators keep the object alive.
     ///   - bufferingPolicy: Which notifications to keep while the consumer does not wait. The default keeps all of
     ///     them; a consumer that may fall behind and needs only the newest state should use `.bufferingNewest(1)`.
     public func notifications<UserInfo: Sendable>(
@@ -69,5 +70,61 @@ public final class NotificationBus: Sendable {
             // The table identifies objects by their addresses, so an object must outlive its observers.
             withExtendedLifetime(object) {}
         }
+    }
+}
+
+/// The name of a kind of notification, and the type of its user info.
+///
+/// Names are distinguished by that type, so each kind of notification needs its own type. Names are written as in
+/// Foundation:
+/// ```swift
+/// struct StatusUpdate: Sendable { var status: String }
+///
+/// extension NotificationName where UserInfo == StatusUpdate {
+///     static var didUpdateStatus: Self { Self() }
+/// }
+/// ```
+public struct NotificationName<UserInfo: Sendable>: Sendable {
+    /// The name of the notifications that carry a `UserInfo`.
+    public init() {}
+}
+
+/// The observers of a bus by name and object.
+struct ObserverTable {
+    /// The name and object that an observer follows.
+    struct Topic: Hashable {
+        private let userInfo: ObjectIdentifier
+        /// `nil` for any object.
+        fileprivate var object: ObjectIdentifier?
+
+        init(userInfo: Any.Type, object: (any AnyObject & Sendable)?) {
+            self.userInfo = ObjectIdentifier(userInfo)
+            self.object = object.map { ObjectIdentifier($0) }
+        }
+    }
+
+    private var observers: [Topic: [NotificationStorage]] = [:]
+    /// The number of topics without an object; if it is zero, a post looks up one topic instead of two.
+    private var topicsOfAnyObject = 0
+
+    /// The observers that a post to a topic reaches, in the order in which they were added.
+    func observers(of topic: Topic) -> [NotificationStorage] {
+        let own = observers[topic] ?? []
+        guard topicsOfAnyObject > 0 else { return own }
+        var anyObject = topic
+        anyObject.object = nil
+        return own + (observers[anyObject] ?? [])
+    }
+
+    mutating func insert(_ observer: NotificationStorage, _ topic: Topic) {
+        if topic.object == nil, observers[topic] == nil { topicsOfAnyObject += 1 }
+        observers[topic, default: []].append(observer)
+    }
+
+    mutating func remove(_ observer: NotificationStorage, _ topic: Topic) {
+        observers[topic]?.removeAll { $0 === observer }
+        guard observers[topic]?.isEmpty == true else { return }
+        observers[topic] = nil
+        if topic.object == nil { topicsOfAnyObject -= 1 }
     }
 }

@@ -5,12 +5,12 @@ extension NotificationBus {
     ///
     /// The observer is registered when the iterator is created. Every later post reaches its buffer, even one made
     /// before the first call of `next()`. To miss nothing, create the iterator, read the current state, and then call
-    /// `next()`. Each iterator has an observer of its own.
+    /// `next()`. Each iterator has its own observer.
     ///
     /// The observer is removed together with its iterator, or when its task is cancelled: at once if the task waits in
     /// `next()`, or else at the next call. A cancelled task gets `nil` at once, even if notifications are buffered.
     /// (`AsyncStream` delivers its buffer first, so a consumer that was cancelled because another server was selected
-    /// would still show the old one's status.)
+    /// would still show the old server's status.)
     public struct Notifications<UserInfo: Sendable>: AsyncSequence, Sendable {
         /// The user info of the notifications.
         public typealias Element = UserInfo
@@ -21,7 +21,7 @@ extension NotificationBus {
         let object: (any AnyObject & Sendable)?
         let bufferingPolicy: NotificationBufferingPolicy
 
-        /// Registers an observer and returns the iterator that reads what it receives.
+        /// Registers an observer and returns the iterator that reads its notifications.
         public func makeAsyncIterator() -> Iterator {
             Iterator(
                 subscription: NotificationSubscription(policy: bufferingPolicy) {
@@ -29,7 +29,7 @@ extension NotificationBus {
                 })
         }
 
-        /// Reads what one observer receives, for one consumer.
+        /// Reads one observer's notifications, for one consumer.
         public struct Iterator: AsyncIteratorProtocol {
             let subscription: NotificationSubscription
 
@@ -40,8 +40,8 @@ extension NotificationBus {
 
             /// Waits for the next notification on the caller's actor; `nil` once the task is cancelled.
             ///
-            /// If that actor has an executor of its own, a task that waited is resumed on the executor it prefers, or
-            /// else on the concurrent one, and switches to the actor from there. Two concurrent calls are a programming
+            /// If that actor has its own executor, a waiting task is resumed on the executor that it prefers, or else
+            /// on the concurrent executor, and switches to the actor from there. Two concurrent calls are a programming
             /// error, which ends the program with a message.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> UserInfo? {
                 guard let posted = await subscription.next(isolation: actor) else { return nil }

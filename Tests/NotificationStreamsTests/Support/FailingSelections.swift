@@ -71,7 +71,7 @@ final class FailingSelections: Sendable {
     }
 }
 
-/// A stream that holds up a cancelled wait until the test ends it.
+/// A stream whose cancelled wait continues until the test ends it.
 private struct HeldStream: AsyncSequence {
     let log = Log<String>()
     let end = Gate()
