@@ -33,7 +33,7 @@ package final class StepExecutor: TaskExecutor {
 
     package init() {}
 
-    /// Creates an executor for actors, whose jobs share one queue with those of the tasks.
+    /// Creates an executor for actors, whose jobs share one queue with the jobs of tasks.
     package func makeActors() -> Actors {
         Actors(self)
     }

@@ -10,7 +10,7 @@ import Testing
 struct NotificationCancellationTests {
     let center = NotificationCenter()
 
-    @Test("A cancelled consumer gets none of the buffered notifications", .timeLimit(.minutes(1)))
+    @Test("a cancelled consumer gets none of the buffered notifications", .timeLimit(.minutes(1)))
     func dropsBuffer() async {
         let executor = StepExecutor()
         let server = Server(center: center)
@@ -34,7 +34,7 @@ struct NotificationCancellationTests {
     }
 
     @Test(
-        "A consumer that is cancelled after a notification resumed it and before it runs does not get that notification"
+        "a consumer that is cancelled after a notification resumed it and before it runs does not get that notification"
     )
     func dropsHandedOver() async {
         let executor = StepExecutor()
@@ -53,7 +53,7 @@ struct NotificationCancellationTests {
         #expect(log.entries.isEmpty)
     }
 
-    @Test("A task that is cancelled before it begins gets nothing, even from later calls of next()")
+    @Test("a task that is cancelled before it begins gets nothing, even from later calls of next()")
     func cancelledBefore() async {
         let executor = StepExecutor()
         let server = Server(center: center)
@@ -71,7 +71,7 @@ struct NotificationCancellationTests {
         #expect(log.entries == [nil, nil])
     }
 
-    @Test("A thousand consumers that are begun and cancelled during posts all end", .timeLimit(.minutes(1)))
+    @Test("a thousand consumers that are begun and cancelled during posts all end", .timeLimit(.minutes(1)))
     func thousandRounds() async {
         let server = Server(center: center)
         let ended = await withTaskGroup(of: Int.self) { group in

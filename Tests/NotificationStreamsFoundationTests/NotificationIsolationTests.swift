@@ -59,7 +59,7 @@ struct NotificationIsolationTests {
         await task.value
     }
 
-    @Test("A nonisolated consumer takes each notification in one job on its task's executor")
+    @Test("a nonisolated consumer takes each notification in one job on its task's executor")
     func nonisolated() async {
         await check(jobs: 1, actors: executor.makeActors()) { [center, log] server in
             for await notification in center.notifications(named: .didUpdateStatus, object: server) {
@@ -68,7 +68,7 @@ struct NotificationIsolationTests {
         }
     }
 
-    @Test("A consumer on an actor takes each notification in two jobs: its task's and the actor's")
+    @Test("a consumer on an actor takes each notification in two jobs: its task's and the actor's")
     func isolated() async {
         let actors = executor.makeActors()
         let watcher = Watcher(executor: actors, log: log)

@@ -17,7 +17,7 @@ struct NotificationObserverTests {
         weak var storage: NotificationStorage?
     }
 
-    @Test("An observer lives as long as its iterator, and keeps its object alive")
+    @Test("an observer lives as long as its iterator, and keeps its object alive")
     func livesWithIterator() {
         var traces = Traces()
         var iterator: NotificationCenter.Notifications.Iterator?
@@ -35,7 +35,7 @@ struct NotificationObserverTests {
         #expect(traces.storage == nil)
     }
 
-    @Test("A buffered notification does not outlive its iterator")
+    @Test("a buffered notification does not outlive its iterator")
     func dropsBuffered() {
         weak var payload: Server?
         do {
@@ -48,7 +48,7 @@ struct NotificationObserverTests {
         #expect(payload == nil)
     }
 
-    @Test("A thousand cancelled consumers leave no observer", .timeLimit(.minutes(1)))
+    @Test("a thousand cancelled consumers leave no observer", .timeLimit(.minutes(1)))
     func cancelledLeaveNone() async {
         let executor = StepExecutor()
         var traces: [Traces] = []
@@ -70,7 +70,7 @@ struct NotificationObserverTests {
         #expect(traces.allSatisfy { $0.server == nil && $0.storage == nil })
     }
 
-    @Test("A cancelled wait removes its observer at once, even if the iterator stays", .timeLimit(.minutes(1)))
+    @Test("a cancelled wait removes its observer at once, even if the iterator stays", .timeLimit(.minutes(1)))
     func cancelEndsAtOnce() async {
         let executor = StepExecutor()
         let gate = Gate()

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Errors in forLatest", .timeLimit(.minutes(1)))
 struct ForLatestErrorTests {
-    @Test("If a body throws while the sequence waits, the wait is cancelled, and the error is thrown when it has ended")
+    @Test("if a body throws while the sequence waits, the wait is cancelled, and the error is thrown when it has ended")
     func bodyThrows() {
         let selections = FailingSelections(bodies: ["A": BodyError()])
         selections.select("A")
@@ -16,7 +16,7 @@ struct ForLatestErrorTests {
         #expect(selections.log.entries.suffix(2) == ["wait ends", "threw BodyError()"])
     }
 
-    @Test("If the sequence throws while a body runs, the body is cancelled, and the error is thrown when it has ended")
+    @Test("if the sequence throws while a body runs, the body is cancelled, and the error is thrown when it has ended")
     func sequenceThrows() {
         let selections = FailingSelections()
         selections.select("A")
@@ -26,14 +26,14 @@ struct ForLatestErrorTests {
         #expect(selections.log.entries.suffix(2) == ["A ends", "threw SequenceError()"])
     }
 
-    @Test("If the sequence throws before any identity, the error is thrown")
+    @Test("if the sequence throws before any identity, the error is thrown")
     func sequenceThrowsAtOnce() {
         let selections = FailingSelections()
         selections.finish(throwing: SequenceError())
         #expect(selections.log.entries == ["threw SequenceError()"])
     }
 
-    @Test("If the sequence throws while an identity waits for its turn, that identity never gets a body")
+    @Test("if the sequence throws while an identity waits for its turn, that identity never gets a body")
     func sequenceThrowsWhilePending() {
         let selections = FailingSelections()
         selections.select("A")
@@ -44,7 +44,7 @@ struct ForLatestErrorTests {
     }
 
     @Test(
-        "If a superseded body throws, the next body still begins",
+        "if a superseded body throws, the next body still begins",
         arguments: [CancellationError(), BodyError()] as [any Error])
     func supersededBodyThrows(error: any Error) {
         let selections = FailingSelections(bodies: ["A": error])
@@ -57,7 +57,7 @@ struct ForLatestErrorTests {
         #expect(selections.log.entries.suffix(2) == ["B ends", "returned"])
     }
 
-    @Test("If a superseded body throws after the sequence has ended, the last body still begins")
+    @Test("if a superseded body throws after the sequence has ended, the last body still begins")
     func supersededBodyThrowsAtTheEnd() {
         let selections = FailingSelections(bodies: ["A": CancellationError()])
         selections.select("A")
@@ -68,7 +68,7 @@ struct ForLatestErrorTests {
         #expect(selections.log.entries.suffix(4) == ["A ends", "B begins", "B ends", "returned"])
     }
 
-    @Test("A CancellationError from a body that was not cancelled is thrown like any other error")
+    @Test("a CancellationError from a body that was not cancelled is thrown like any other error")
     func cancellationErrorOfItsOwn() {
         let selections = FailingSelections(bodies: ["A": CancellationError()])
         selections.select("A")
@@ -77,7 +77,7 @@ struct ForLatestErrorTests {
         #expect(selections.log.entries.last == "threw CancellationError()")
     }
 
-    @Test("If the last body throws after the sequence has ended, the error is thrown")
+    @Test("if the last body throws after the sequence has ended, the error is thrown")
     func lastBodyThrows() {
         let selections = FailingSelections(bodies: ["A": BodyError()])
         selections.select("A")
@@ -86,7 +86,7 @@ struct ForLatestErrorTests {
         #expect(selections.log.entries == ["A begins", "A ends", "threw BodyError()"])
     }
 
-    @Test("Only the first error is thrown: the sequence's before the body's, or the other way round")
+    @Test("only the first error is thrown: the sequence's before the body's, or the other way round")
     func firstErrorWins() {
         let sequenceFirst = FailingSelections(bodies: ["A": BodyError()])
         sequenceFirst.select("A")
@@ -100,7 +100,7 @@ struct ForLatestErrorTests {
         #expect(bodyFirst.log.entries.last == "threw BodyError()")
     }
 
-    @Test("If the caller is cancelled, the body's error is thrown when the body and the sequence have ended")
+    @Test("if the caller is cancelled, the body's error is thrown when the body and the sequence have ended")
     func cancelledBodyThrows() {
         let selections = FailingSelections(bodies: ["A": CancellationError()])
         selections.select("A")
@@ -111,7 +111,7 @@ struct ForLatestErrorTests {
         #expect(selections.log.entries.suffix(2) == ["wait ends", "threw CancellationError()"])
     }
 
-    @Test("If the caller is cancelled, the sequence's error is thrown, and without an error the call returns")
+    @Test("if the caller is cancelled, the sequence's error is thrown, and without an error the call returns")
     func cancelledSequenceThrows() {
         for error in [SequenceError(), nil] as [SequenceError?] {
             let selections = FailingSelections(cancelledWait: error)
@@ -123,7 +123,7 @@ struct ForLatestErrorTests {
         }
     }
 
-    @Test("With a sequence that cannot fail, the body's error keeps its type")
+    @Test("with a sequence that cannot fail, the body's error keeps its type")
     func typedErrors() async {
         let one = AsyncStream { stream in
             stream.yield(1)
@@ -139,7 +139,7 @@ struct ForLatestErrorTests {
     }
 
     @Test(
-        "At full speed, bodies that throw when they are superseded do not end the call, and the last one's error does")
+        "at full speed, bodies that throw when they are superseded do not end the call, and the last one's error does")
     func fullSpeed() async {
         let (selections, selection) = AsyncStream.makeStream(of: Int.self)
         let ended = Log<Int>()

@@ -28,7 +28,7 @@ struct ForLatestTaskTests {
         }
     }
 
-    @Test("A body's task is named after the call site, or as requested")
+    @Test("a body's task is named after the call site, or as requested")
     func names() async {
         let log = Log<String?>()
         let line = #line + 1
@@ -37,7 +37,7 @@ struct ForLatestTaskTests {
         #expect(log.entries == ["\(#fileID):\(line)", "watcher"])
     }
 
-    @Test("A body's task has the requested priority and executor")
+    @Test("a body's task has the requested priority and executor")
     func priorityAndExecutor() async {
         let (callers, preferred) = (StepExecutor(), StepExecutor())
         let log = Log<Bool>()
@@ -54,7 +54,7 @@ struct ForLatestTaskTests {
         #expect(log.entries == [true, true])
     }
 
-    @Test("A body inherits the caller's task-local values")
+    @Test("a body inherits the caller's task-local values")
     func taskLocals() async {
         let log = Log<String>()
         await Self.$mark.withValue("the caller's") {
@@ -63,7 +63,7 @@ struct ForLatestTaskTests {
         #expect(log.entries == ["the caller's"])
     }
 
-    @Test("The sequence need not be Sendable")
+    @Test("the sequence need not be Sendable")
     func notSendable() async {
         final class Count { var value = 0 }
         struct Counted: AsyncSequence {
@@ -83,7 +83,7 @@ struct ForLatestTaskTests {
         #expect(log.entries.last == 3)
     }
 
-    @Test("A busy caller's actor delays neither the identities nor the bodies")
+    @Test("a busy caller's actor delays neither the identities nor the bodies")
     func callersActor() async {
         let (executor, actorsExecutor, log) = (StepExecutor(), StepExecutor(), Log<String>())
         let actors = actorsExecutor.makeActors()
@@ -101,7 +101,7 @@ struct ForLatestTaskTests {
         await task.value
     }
 
-    @Test("At full speed, bodies never overlap, begin in the order of the identities, and the last one runs")
+    @Test("at full speed, bodies never overlap, begin in the order of the identities, and the last one runs")
     func fullSpeed() async {
         let (selections, selection) = AsyncStream.makeStream(of: Int.self)
         let occupancy = Occupancy()

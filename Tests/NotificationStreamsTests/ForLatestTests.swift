@@ -56,7 +56,7 @@ private final class Selections: Sendable {
 
 @Suite("forLatest", .timeLimit(.minutes(1)))
 struct ForLatestTests {
-    @Test("A different identity cancels the body, and the next body begins only after that one has ended")
+    @Test("a different identity cancels the body, and the next body begins only after that one has ended")
     func waitsForTheEnd() {
         let selections = Selections()
         selections.select("A")
@@ -69,7 +69,7 @@ struct ForLatestTests {
         #expect(selections.log.entries.suffix(2) == ["B ends", "all ended"])
     }
 
-    @Test("An equal identity is ignored while the body runs")
+    @Test("an equal identity is ignored while the body runs")
     func ignoresEqual() {
         let selections = Selections()
         selections.select("A")
@@ -80,7 +80,7 @@ struct ForLatestTests {
         #expect(selections.log.entries == ["A begins", "A ends", "all ended"])
     }
 
-    @Test("After a body has returned, an equal identity changes nothing, and a different one begins a body")
+    @Test("after a body has returned, an equal identity changes nothing, and a different one begins a body")
     func endedByItself() {
         let selections = Selections()
         selections.select("A")
@@ -96,7 +96,7 @@ struct ForLatestTests {
         #expect(selections.log.entries.last == "all ended")
     }
 
-    @Test("Identities that are superseded while a body is ending never get a body")
+    @Test("identities that are superseded while a body is ending never get a body")
     func newestWins() {
         let selections = Selections()
         selections.select("A")
@@ -109,7 +109,7 @@ struct ForLatestTests {
         selections.finish()
     }
 
-    @Test("Of several identities before the first body, only the newest gets a body")
+    @Test("of several identities before the first body, only the newest gets a body")
     func newestOfMany() {
         let selections = Selections()
         selections.select("A", "B", "C")
@@ -118,7 +118,7 @@ struct ForLatestTests {
         selections.finish()
     }
 
-    @Test("A cancelled body begins again if its identity becomes the newest again")
+    @Test("a cancelled body begins again if its identity becomes the newest again")
     func thereAndBack() {
         let selections = Selections()
         selections.select("A")
@@ -131,7 +131,7 @@ struct ForLatestTests {
         #expect(selections.log.entries.last == "all ended")
     }
 
-    @Test("When the sequence ends, the last body runs to its end")
+    @Test("when the sequence ends, the last body runs to its end")
     func lastOneFinishes() {
         let selections = Selections()
         selections.select("A")
@@ -141,7 +141,7 @@ struct ForLatestTests {
         #expect(selections.log.entries == ["A begins", "A ends", "all ended"])
     }
 
-    @Test("An identity that waits for its turn when the sequence ends still gets its body")
+    @Test("an identity that waits for its turn when the sequence ends still gets its body")
     func lastOneBegins() {
         let selections = Selections()
         selections.select("A")
@@ -153,14 +153,14 @@ struct ForLatestTests {
         #expect(selections.log.entries.suffix(2) == ["B ends", "all ended"])
     }
 
-    @Test("An empty sequence ends the call at once")
+    @Test("an empty sequence ends the call at once")
     func none() {
         let selections = Selections()
         selections.finish()
         #expect(selections.log.entries == ["all ended"])
     }
 
-    @Test("Cancelling the caller cancels the body and waits for its end, and no other body begins")
+    @Test("cancelling the caller cancels the body and waits for its end, and no other body begins")
     func cancelled() {
         let selections = Selections()
         selections.select("A")
@@ -171,7 +171,7 @@ struct ForLatestTests {
         #expect(selections.log.entries == ["A begins", "A cancelled", "A ends", "all ended"])
     }
 
-    @Test("Cancelling the caller ends the call, with or without a running body")
+    @Test("cancelling the caller ends the call, with or without a running body")
     func cancelledEarly() {
         let running = Selections()
         running.select("A")

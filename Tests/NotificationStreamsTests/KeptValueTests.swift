@@ -12,7 +12,7 @@ struct KeptValueTests {
         SharedLoad(executorPreference: loads.executor, keepsValue: true, loads.load)
     }
 
-    @Test("A hundred concurrent calls cause one load, and all get its value")
+    @Test("a hundred concurrent calls cause one load, and all get its value")
     func hundredCallers() async {
         let first = make()
         let callers = (0..<100).map { _ in loads.caller(first.load) }
@@ -30,7 +30,7 @@ struct KeptValueTests {
         #expect(!first.isLoading)
     }
 
-    @Test("Later calls get the value without a load, even in a cancelled task")
+    @Test("later calls get the value without a load, even in a cancelled task")
     func later() async {
         let first = make()
         let caller = loads.caller(first.load)
@@ -46,7 +46,7 @@ struct KeptValueTests {
         #expect(loads.log.entries == ["load 1 begins", "load 1 ends"])
     }
 
-    @Test("The value of a load that was cancelled is not kept")
+    @Test("the value of a load that was cancelled is not kept")
     func lastLeaves() async {
         let first = make()
         let caller = loads.caller(first.load)
@@ -60,7 +60,7 @@ struct KeptValueTests {
         #expect(first.value == nil)
     }
 
-    @Test("If the load throws, all callers get the error, which is not kept: the next call begins another load")
+    @Test("if the load throws, all callers get the error, which is not kept: the next call begins another load")
     func fails() async {
         let first = make()
         let callers = (0..<100).map { _ in loads.caller(first.load) }
@@ -87,7 +87,7 @@ struct KeptValueTests {
         #expect(first.value == "value 1")
     }
 
-    @Test("A call in a task that is already cancelled begins no load")
+    @Test("a call in a task that is already cancelled begins no load")
     func cancelledCaller() async {
         let first = make()
         let caller = loads.caller(first.load)
@@ -97,7 +97,7 @@ struct KeptValueTests {
         #expect(loads.log.entries.isEmpty)
     }
 
-    @Test("If callers join and leave on all threads, loads never overlap, and each caller gets an answer")
+    @Test("if callers join and leave on all threads, loads never overlap, and each caller gets an answer")
     func fullSpeed() async throws {
         for _ in 0..<50 {
             let occupancy = Occupancy()

@@ -9,7 +9,7 @@ import Testing
 struct NotificationBusTests {
     let bus = NotificationBus()
 
-    @Test("Every post after the iterator was created is delivered")
+    @Test("every post after the iterator was created is delivered")
     func registersWithTheIterator() async {
         let server = Server(bus: bus)
         let sequence = bus.notifications(named: .didUpdateStatus, object: server)
@@ -23,7 +23,7 @@ struct NotificationBusTests {
         #expect(await iterator.next()?.status == "three")
     }
 
-    @Test("Only notifications of the name and from the object are delivered")
+    @Test("only notifications of the name and from the object are delivered")
     func filters() async {
         let (server, other) = (Server(bus: bus), Server(bus: bus))
         var iterator = bus.notifications(named: .didUpdateStatus, object: server).makeAsyncIterator()
@@ -34,7 +34,7 @@ struct NotificationBusTests {
         #expect(await iterator.next()?.status == "mine")
     }
 
-    @Test("An observer without an object gets the notifications of every object")
+    @Test("an observer without an object gets the notifications of every object")
     func followsAll() async {
         let (server, other) = (Server(bus: bus), Server(bus: bus))
         var all = bus.notifications(named: .didUpdateStatus).makeAsyncIterator()
@@ -46,7 +46,7 @@ struct NotificationBusTests {
         #expect(await one.next()?.status == "server")
     }
 
-    @Test("Each observer of one server has its own buffering policy")
+    @Test("each observer of one server has its own buffering policy")
     func policiesAreIndependent() async {
         let executor = StepExecutor()
         let server = Server(bus: bus)
@@ -71,7 +71,7 @@ struct NotificationBusTests {
         for task in tasks { await task.value }
     }
 
-    @Test("User info is not evaluated if its object has no observer")
+    @Test("user info is not evaluated if its object has no observer")
     func unobservedCostsNothing() async {
         let (server, other) = (Server(bus: bus), Server(bus: bus))
         var made = 0
@@ -87,7 +87,7 @@ struct NotificationBusTests {
         #expect(await iterator.next()?.status == "observed")
     }
 
-    @Test("An observer lives as long as its iterator, and keeps its object alive")
+    @Test("an observer lives as long as its iterator, and keeps its object alive")
     func livesWithIterator() {
         weak var server: Server?
         weak var storage: NotificationStorage?
@@ -105,7 +105,7 @@ struct NotificationBusTests {
         #expect(storage == nil)
     }
 
-    @Test("A cancelled wait removes its observer at once, even if the iterator stays")
+    @Test("a cancelled wait removes its observer at once, even if the iterator stays")
     func cancelRemovesObserver() async {
         let executor = StepExecutor()
         let gate = Gate()
@@ -131,7 +131,7 @@ struct NotificationBusTests {
         await task.value
     }
 
-    @Test("A cancelled consumer gets none of the buffered notifications")
+    @Test("a cancelled consumer gets none of the buffered notifications")
     func dropsBuffer() async {
         let executor = StepExecutor()
         let server = Server(bus: bus)
@@ -152,7 +152,7 @@ struct NotificationBusTests {
         #expect(log.entries == ["1"])
     }
 
-    @Test("A consumer gets all posts of several threads, in the order of each thread")
+    @Test("a consumer gets all posts of several threads, in the order of each thread")
     func concurrentPosts() async {
         let server = Server(bus: bus)
         var iterator = bus.notifications(named: .didUpdateStatus, object: server).makeAsyncIterator()

@@ -7,7 +7,7 @@ import Testing
 /// The examples in NotificationStreams.md, unchanged.
 @Suite("The examples of the overview", .timeLimit(.minutes(1)))
 struct OverviewTests {
-    @Test("The selected server's status is shown")
+    @Test("the selected server's status is shown")
     func follows() async {
         let executor = StepExecutor()
         let shown = Log<String>()
@@ -36,7 +36,7 @@ struct OverviewTests {
         await task.value
     }
 
-    @Test("A server's state is loaded once, and again by each refresh")
+    @Test("a server's state is loaded once, and again by each refresh")
     func loads() async throws {
         let fetched = Log<Int>()
         let fetch: @Sendable () async throws -> Int = {

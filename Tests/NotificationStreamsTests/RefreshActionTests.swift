@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A refresh action", .timeLimit(.minutes(1)))
 struct RefreshActionTests {
-    @Test("It is called like a function, and returns when the action has ended")
+    @Test("it is called like a function, and returns when the action has ended")
     func calls() {
         let executor = StepExecutor()
         let (gate, log) = (Gate(), Log<String>())
@@ -26,7 +26,7 @@ struct RefreshActionTests {
         #expect(log.entries == ["begins", "ends", "refreshed"])
     }
 
-    @Test("Cancelling the caller cancels the action, and the call returns when the action has ended")
+    @Test("cancelling the caller cancels the action, and the call returns when the action has ended")
     func carriesCancellation() async {
         let executor = StepExecutor()
         let log = Log<String>()
@@ -46,7 +46,7 @@ struct RefreshActionTests {
         await task.value
     }
 
-    @Test("It runs in the caller's task, on its executor")
+    @Test("it runs in the caller's task, on its executor")
     func callersTask() {
         let executor = StepExecutor()
         let log = Log<Bool>()

@@ -12,7 +12,7 @@ struct SharedLoadTests {
         SharedLoad(executorPreference: loads.executor, keepsValue: keepsValue, loads.load)
     }
 
-    @Test("A call made while it runs shares it, and a call made after it has ended begins another")
+    @Test("a call made while it runs shares it, and a call made after it has ended begins another")
     func shares() async {
         let shared = make()
         let (one, other) = (loads.caller(shared.load), loads.caller(shared.load))
@@ -28,7 +28,7 @@ struct SharedLoadTests {
         #expect(await later.outcome == "value 2")
     }
 
-    @Test("A caller that leaves does not cancel it, but the last caller does", arguments: [false, true])
+    @Test("a caller that leaves does not cancel it, but the last caller does", arguments: [false, true])
     func leaving(keepsValue: Bool) async {
         let shared = make(keepsValue: keepsValue)
         let (one, other) = (loads.caller(shared.load), loads.caller(shared.load))
@@ -63,7 +63,7 @@ struct SharedLoadTests {
     }
 
     @Test(
-        "Calls made while a cancelled load is ending share the next load, and can leave it",
+        "calls made while a cancelled load is ending share the next load, and can leave it",
         arguments: [false, true])
     func whileEnding(keepsValue: Bool) async {
         let shared = make(keepsValue: keepsValue)
@@ -83,7 +83,7 @@ struct SharedLoadTests {
         #expect(await next[2].outcome == "value 2")
     }
 
-    @Test("If all calls made while a cancelled load was ending have also left, no other load begins")
+    @Test("if all calls made while a cancelled load was ending have also left, no other load begins")
     func noCallersLeft() async {
         let shared = make()
         let (leaver, other) = (loads.caller(shared.load), loads.caller(shared.load))
@@ -98,7 +98,7 @@ struct SharedLoadTests {
         #expect(loads.log.entries == ["load 1 begins", "load 1 cancelled", "load 1 ends"])
     }
 
-    @Test("A refresh action can share it, and a cancelled refresh leaves it")
+    @Test("a refresh action can share it, and a cancelled refresh leaves it")
     func asRefreshAction() async {
         let shared = make()
         let refresh = RefreshAction { _ = try? await shared.load() }
@@ -113,7 +113,7 @@ struct SharedLoadTests {
         #expect(await stays.outcome == "value 1")
     }
 
-    @Test("Its task is named after the line that creates it, or as requested")
+    @Test("its task is named after the line that creates it, or as requested")
     func names() async throws {
         let line = #line + 1
         let unnamed = SharedLoad { Task.name }
@@ -140,7 +140,7 @@ struct SharedLoadTests {
         loads.end(2)
     }
 
-    @Test("If the load cannot fail, load() throws only a CancellationError")
+    @Test("if the load cannot fail, load() throws only a CancellationError")
     func neverFails() async {
         let shared = SharedLoad { await Gate.untilCancelled() }
         let caller = Task { () async -> CancellationError? in

@@ -9,7 +9,7 @@ import Testing
 @Suite("Addresses", .timeLimit(.minutes(1)))
 struct AddressTests {
     @Test(
-        "Each kind of address is parsed, and its description is the same text",
+        "each kind of address is parsed, and its description is the same text",
         arguments: [
             ("unix:/run/x", .unix(.path("/run/x"))),
             ("unix:/run/x;mode=0660", .unix(.path("/run/x"), mode: 0o660)),
@@ -27,7 +27,7 @@ struct AddressTests {
     }
 
     @Test(
-        "Anything else is refused with one sentence that names the error",
+        "anything else is refused with one sentence that names the error",
         arguments: [
             ("", ": must start with unix:, tcp:, exec: or bridge:"),
             ("/run/x", ": must start with"),
@@ -65,7 +65,7 @@ struct AddressTests {
             "org.example.test.Echo", { $0.member("text", "x") }, returning: [String: String].self)["text"]
     }
 
-    @Test("A service listens at a path with the mode that its address sets, and clients ignore the mode")
+    @Test("a service listens at a path with the mode that its address sets, and clients ignore the mode")
     func listensAtPath() async throws {
         try await withTemporaryDirectory { directory in
             let address = try VarlinkAddress(parsing: "unix:\(directory)/socket;mode=0620")
@@ -79,7 +79,7 @@ struct AddressTests {
         }
     }
 
-    @Test("Without a mode, only this process's user may connect")
+    @Test("without a mode, only this process's user may connect")
     func isPrivateByDefault() async throws {
         try await withTemporaryDirectory { directory in
             let listener = try await VarlinkAddress(parsing: "unix:\(directory)/socket").listen()
@@ -89,7 +89,7 @@ struct AddressTests {
         }
     }
 
-    @Test("A service listens at an abstract name, which only one service can have")
+    @Test("a service listens at an abstract name, which only one service can have")
     func listensAtName() async throws {
         let address = try VarlinkAddress(parsing: "unix:@org.example.test.\(getpid())")
         let listener = try await address.listen()
@@ -100,7 +100,7 @@ struct AddressTests {
         }
     }
 
-    @Test("A service listens at a port of this host, for either address family", arguments: ["127.0.0.1", "::1"])
+    @Test("a service listens at a port of this host, for either address family", arguments: ["127.0.0.1", "::1"])
     func listensAtPort(host: String) async throws {
         let listener: OwnedDescriptor
         do throws(IOError) {
@@ -117,7 +117,7 @@ struct AddressTests {
         }
     }
 
-    @Test("Clients that connect over TCP have no user, and count as one user")
+    @Test("clients that connect over TCP have no user, and count as one user")
     func countsTCP() async throws {
         let listener = try await VarlinkAddress.tcp(host: "127.0.0.1", port: 0).listen()
         let address = VarlinkAddress.tcp(host: "127.0.0.1", port: port(of: listener))
@@ -135,8 +135,8 @@ struct AddressTests {
         }
     }
 
-    @Test("A port without a listener and a host without an address are reported as a missing service")
-    func findsNobody() async throws {
+    @Test("a port without a listener and a host without an address are reported as a missing service")
+    func findsNoListener() async throws {
         var listener: OwnedDescriptor? = try await VarlinkAddress.tcp(host: "127.0.0.1", port: 0).listen()
         let free = port(of: try #require(listener))
         listener = nil
@@ -152,7 +152,7 @@ struct AddressTests {
 
 @Suite("A client without a service", .timeLimit(.minutes(1)))
 struct MissingServiceTests {
-    @Test("Without a listener, the error says so")
+    @Test("without a listener, the error says so")
     func findsNoService() async throws {
         try await withTemporaryDirectory { directory in
             await #expect {

@@ -36,7 +36,7 @@ struct ClientStateMachineTests {
     ]
 
     @Test(
-        "After any two inputs, replies reach their calls, callers are resumed once, and nothing happens after the end",
+        "after any two inputs, replies reach their calls, callers are resumed once, and nothing happens after the end",
         arguments: states.keys.sorted())
     func invariants(state: String) throws {
         let setUp = try #require(Self.states[state])
@@ -106,7 +106,7 @@ struct ClientStateMachineTests {
         ("closed", .endOfInput, Effects()),
     ]
 
-    @Test("Each input has the expected effects in its state", arguments: outcomes.indices)
+    @Test("each input has the expected effects in its state", arguments: outcomes.indices)
     func outcome(of index: Int) throws {
         let (state, input, expected) = Self.outcomes[index]
         let harness = Harness(try #require(Self.states[state]))
@@ -115,7 +115,7 @@ struct ClientStateMachineTests {
         #expect(harness.effects == expected ?? Effects(), "\(state): \(input)")
     }
 
-    @Test("A call that is made while another one is drained gets its own reply")
+    @Test("a call that is made while another one is drained gets its own reply")
     func callsWhileDraining() {
         let harness = Harness([.callSingle, .wait, .cancelFirst, .callSingle, .waitLast, .reply])
         #expect(harness.effects == Effects())
@@ -123,13 +123,13 @@ struct ClientStateMachineTests {
         #expect(harness.effects == Effects(delivery: 1))
     }
 
-    @Test("A caller that left before it waited gets an error once it waits, even after its reply was dropped")
+    @Test("a caller that left before it waited gets an error once it waits, even after its reply was dropped")
     func waitsAfterCancelling() {
         #expect(Harness([.callSingle, .cancelFirst, .wait]).effects == Effects(cancelled: 0))
         #expect(Harness([.callSingle, .cancelFirst, .reply, .wait]).effects == Effects(cancelled: 0))
     }
 
-    @Test("The bytes of an abandoned stream are also bounded, and each stream has its own bound")
+    @Test("the bytes of an abandoned stream are also bounded, and each stream has its own bound")
     func boundsBytes() throws {
         var machine = ClientStateMachine(limits: ClientStateMachine.Limits(streamBytes: 1000))
         for _ in 0..<2 {

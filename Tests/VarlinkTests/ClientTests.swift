@@ -11,7 +11,7 @@ import Testing
 struct ClientTests {
     private func code(_ error: any Error) -> VarlinkClientError.Code? { (error as? VarlinkClientError)?.code }
 
-    @Test("It gets a reply, or the service's error with its parameters")
+    @Test("it gets a reply, or the service's error with its parameters")
     func calls() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
@@ -26,7 +26,7 @@ struct ClientTests {
         }
     }
 
-    @Test("Concurrent calls on one connection each get their own reply")
+    @Test("concurrent calls on one connection each get their own reply")
     func overlaps() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
@@ -39,7 +39,7 @@ struct ClientTests {
         }
     }
 
-    @Test("A oneway call does not wait for a reply")
+    @Test("a oneway call does not wait for a reply")
     func callsOneway() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
@@ -49,7 +49,7 @@ struct ClientTests {
         }
     }
 
-    @Test("A stream's replies arrive one by one, including the last, and the connection can be used again")
+    @Test("a stream's replies arrive one by one, including the last, and the connection can be used again")
     func streams() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
@@ -67,7 +67,7 @@ struct ClientTests {
         }
     }
 
-    @Test("An error ends a stream")
+    @Test("an error ends a stream")
     func streamsFail() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
@@ -81,7 +81,7 @@ struct ClientTests {
         }
     }
 
-    @Test("A slow consumer blocks the service's stream: at most one buffer is read ahead")
+    @Test("a slow consumer blocks the service's stream: at most one buffer is read ahead")
     func isPulled() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
@@ -99,7 +99,7 @@ struct ClientTests {
         }
     }
 
-    @Test("A service with an endless stream notices when the client stops iterating")
+    @Test("a service with an endless stream notices when the client stops iterating")
     func abandonsStreams() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
@@ -112,7 +112,7 @@ struct ClientTests {
         }
     }
 
-    @Test("A second iteration continues where the first one stopped, however many replies arrived together")
+    @Test("a second iteration continues where the first one stopped, however many replies arrived together")
     func continuesIteration() async throws {
         let (connection, service) = try await scripted()
         let replies = try await connection.stream("org.example.test.Count", of: NumberReply.self)
@@ -130,7 +130,7 @@ struct ClientTests {
         #expect(numbers == [1, 2, 3])
     }
 
-    @Test("Cancelling one of several calls does not affect the others, which get their own replies")
+    @Test("cancelling one of several calls does not affect the others, which get their own replies")
     func cancelsOneOfSeveral() async throws {
         let (connection, service) = try await scripted()
         let first = Task { try await echo(connection, "first") }
@@ -151,7 +151,7 @@ struct ClientTests {
         #expect(try await fourth.value == "fourth")
     }
 
-    @Test("Cancelling a call whose reply has arrived but was not taken ends only that call")
+    @Test("cancelling a call whose reply has arrived but was not taken ends only that call")
     func cancelsWhatIsAnswered() async throws {
         let (connection, service) = try await scripted()
         let second = Mutex<Task<String?, any Error>?>(nil)
@@ -177,7 +177,7 @@ struct ClientTests {
         #expect(try await third.value == "third")
     }
 
-    @Test("Calls and streams distinguish a timeout from a closed connection")
+    @Test("calls and streams distinguish a timeout from a closed connection")
     func timesOut() async throws {
         let (connection, service) = try await scripted()
         await #expect {
@@ -198,7 +198,7 @@ struct ClientTests {
         await #expect { _ = try await iterator.next() } throws: { code($0) == .timedOut }
     }
 
-    @Test("Cancelling a call returns at once, and the connection can be used again when its reply has arrived")
+    @Test("cancelling a call returns at once, and the connection can be used again when its reply has arrived")
     func cancels() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
@@ -212,7 +212,7 @@ struct ClientTests {
         }
     }
 
-    @Test("A cancelled call's reply is dropped and does not answer the next call, even if no caller waited for it")
+    @Test("a cancelled call's reply is dropped and does not answer the next call, even if no caller waited for it")
     func dropsReply() async throws {
         let (connection, service) = try await scripted()
         for _ in 0..<3 {
@@ -228,7 +228,7 @@ struct ClientTests {
         }
     }
 
-    @Test("Closing the connection tells the service that a cancelled call is no longer wanted")
+    @Test("closing the connection tells the service that a cancelled call is no longer wanted")
     func closesAfterCancelling() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
@@ -242,7 +242,7 @@ struct ClientTests {
         }
     }
 
-    @Test("Too many cancelled calls without an answer close the connection")
+    @Test("too many cancelled calls without an answer close the connection")
     func boundsCancelledCalls() async throws {
         let limits = ClientStateMachine.Limits(calls: 3)
         let (connection, service) = try await scripted(limits: limits)
@@ -256,7 +256,7 @@ struct ClientTests {
         #expect(await service.seesEnd())
     }
 
-    @Test("An abandoned stream is dropped to its end, and the connection can be used again")
+    @Test("an abandoned stream is dropped to its end, and the connection can be used again")
     func dropsStream() async throws {
         let (connection, service) = try await scripted()
         for try await _ in try await startedStream(connection, service) { break }
@@ -267,7 +267,7 @@ struct ClientTests {
         #expect(try await next == "next")
     }
 
-    @Test("An abandoned stream that does not end closes the connection, and fails the calls behind it")
+    @Test("an abandoned stream that does not end closes the connection, and fails the calls behind it")
     func boundsDroppedStream() async throws {
         let limits = ClientStateMachine.Limits(streamReplies: 2, streamTime: .seconds(600))
         let (connection, service) = try await scripted(limits: limits)
@@ -279,7 +279,7 @@ struct ClientTests {
         #expect(await service.seesEnd())
     }
 
-    @Test("An abandoned stream that is silent closes the connection after a time")
+    @Test("an abandoned stream that is silent closes the connection after a time")
     func boundsSilentStream() async throws {
         let (connection, service) = try await scripted(limits: ClientStateMachine.Limits(streamTime: .milliseconds(1)))
         for try await _ in try await startedStream(connection, service) { break }
@@ -297,7 +297,7 @@ struct ClientTests {
         return replies
     }
 
-    @Test("A task that is cancelled before it calls gets no reply")
+    @Test("a task that is cancelled before it calls gets no reply")
     func isCancelledBefore() async throws {
         let (connection, _) = try await scripted()
         // Unstructured, so that it can be cancelled alone.
@@ -309,7 +309,7 @@ struct ClientTests {
         await #expect(throws: CancellationError.self) { try await call.value }
     }
 
-    @Test("A task that is cancelled before it calls gets no reply, even with another call on the same connection")
+    @Test("a task that is cancelled before it calls gets no reply, even with another call on the same connection")
     func isCancelledWithAnother() async throws {
         let (connection, service) = try await scripted()
         async let other = echo(connection, "x")
@@ -325,7 +325,7 @@ struct ClientTests {
         #expect(try await other == "x")
     }
 
-    @Test("A cancelled consumer gets no more replies, not even those that have arrived")
+    @Test("a cancelled consumer gets no more replies, not even those that have arrived")
     func forgetsWhatIsBuffered() async throws {
         let (connection, service) = try await scripted(limits: ClientStateMachine.Limits(streamReplies: 0))
         let replies = try await connection.stream("org.example.test.Count", of: NumberReply.self)
@@ -349,7 +349,7 @@ struct ClientTests {
         #expect(await service.seesEnd())
     }
 
-    @Test("A service that closes during a call is distinguished from a service that answers")
+    @Test("a service that closes during a call is distinguished from a service that answers")
     func isClosed() async throws {
         let (connection, service) = try await scripted()
         let call = Task { try await connection.call("org.example.test.Wait", returning: NoReply.self) }
@@ -359,7 +359,7 @@ struct ClientTests {
         await #expect { try await call.value } throws: { code($0) == .closed }
     }
 
-    @Test("Replies that the service sent before it closed are still read")
+    @Test("replies that the service sent before it closed are still read")
     func readsWhatIsLeft() async throws {
         let (connection, service) = try await scripted()
         let replies = try await connection.stream("org.example.test.Count", of: NumberReply.self)
@@ -374,7 +374,7 @@ struct ClientTests {
     }
 
     @Test(
-        "An invalid reply is distinguished from the service's errors, and closes the connection",
+        "an invalid reply is distinguished from the service's errors, and closes the connection",
         arguments: [
             "", "x", "[]", #"{"parameters":[]}"#, #"{"parameters":{"text":1}}"#, #"{"error":1}"#, #"{"other":{}}"#,
             #"{"parameters":{},"continues":true}"#,

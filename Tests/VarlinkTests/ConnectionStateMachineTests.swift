@@ -145,7 +145,7 @@ struct ConnectionStateMachineTests {
     ]
 
     @Test(
-        "After any two inputs in any state, it neither hangs, nor ends too early, nor does anything once closed",
+        "after any two inputs in any state, it neither hangs, nor ends too early, nor does anything once closed",
         arguments: states)
     fileprivate func pairs(_ state: [Input]) {
         for first in Input.allCases {
@@ -159,7 +159,7 @@ struct ConnectionStateMachineTests {
         }
     }
 
-    @Test("After any four inputs, a new connection neither hangs, nor ends too early, nor does anything once closed")
+    @Test("after any four inputs, a new connection neither hangs, nor ends too early, nor does anything once closed")
     func sequences() {
         let inputs = Input.allCases
         func extend(_ sequence: [Input]) {
@@ -174,7 +174,7 @@ struct ConnectionStateMachineTests {
         extend([])
     }
 
-    @Test("Calls of a client that has left are handled, but get no answer")
+    @Test("calls of a client that has left are handled, but get no answer")
     func departure() {
         var machine = ConnectionStateMachine(maximumUnsent: 100)
         #expect(machine.clientDeparted() == .dropOutput)
@@ -186,7 +186,7 @@ struct ConnectionStateMachineTests {
         #expect(machine.settle(unsent: 0) == .end)
     }
 
-    @Test("Calls that were read before the end of the input are handled, even if they wait for a turn or for room")
+    @Test("calls that were read before the end of the input are handled, even if they wait for a turn or for room")
     func lastCalls() {
         var waiting = ConnectionStateMachine(maximumUnsent: 100)
         waiting.inputEnded()
@@ -203,7 +203,7 @@ struct ConnectionStateMachineTests {
         #expect(full.settle(unsent: 0) == .end)
     }
 
-    @Test("No call is taken while answers wait to be read")
+    @Test("no call is taken while answers wait to be read")
     func bound() {
         var machine = ConnectionStateMachine(maximumUnsent: 100)
         machine.bytesCame(unsent: 100)
@@ -212,7 +212,7 @@ struct ConnectionStateMachineTests {
         #expect(machine.settle(unsent: 99) == .input)
     }
 
-    @Test("When the service ends, a call is cancelled, a stream writes its last replies, and answers are sent")
+    @Test("when the service ends, a call is cancelled, a stream writes its last replies, and answers are sent")
     func stop() {
         var answering = ConnectionStateMachine(maximumUnsent: 100)
         answering.callBegan()

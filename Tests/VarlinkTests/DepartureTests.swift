@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Clients that leave", .timeLimit(.minutes(1)))
 struct DepartureTests {
-    @Test("A client that has closed its sending side still gets the answers to its calls")
+    @Test("a client that has closed its sending side still gets the answers to its calls")
     func answersAfterHalfClose() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -22,7 +22,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("A stream continues for a client that has closed its sending side, until it leaves")
+    @Test("a stream continues for a client that has closed its sending side, until it leaves")
     func streamsAfterHalfClose() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -35,7 +35,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("A client that leaves cancels its running calls")
+    @Test("a client that leaves cancels its running calls")
     func cancels() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -46,7 +46,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("After a client has left, only those of its calls that may change something are handled")
+    @Test("after a client has left, only those of its calls that may change something are handled")
     func skipsWhatOnlyReads() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -60,7 +60,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("A client that leaves closes its stream, once")
+    @Test("a client that leaves closes its stream, once")
     func closesStreams() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -76,7 +76,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("A client's last call is handled even if it leaves at once")
+    @Test("a client's last call is handled even if it leaves at once")
     func handlesWhatWasSent() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -89,7 +89,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("All calls that a client sent before it left are handled, even if an earlier call gets no answer")
+    @Test("all calls that a client sent before it left are handled, even if an earlier call gets no answer")
     func handlesMuch() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -106,7 +106,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("Calls that a client sends before it leaves are handled, even while earlier ones are still being received")
+    @Test("calls that a client sends before it leaves are handled, even while earlier ones are still being received")
     func handlesWhatFollows() async throws {
         try await Harness.run { harness in
             for number in 100..<200 {
@@ -121,7 +121,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("A slow oneway call does not delay the calls behind it, and continues when its client leaves")
+    @Test("a slow oneway call does not delay the calls behind it, and continues when its client leaves")
     func endsOneway() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -135,7 +135,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("The calls of a client that has closed its receiving side are handled without delay")
+    @Test("the calls of a client that has closed its receiving side are handled without delay")
     func hearsTheDeaf() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -152,7 +152,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("A call that can no longer be answered ends its connection instead of holding it forever")
+    @Test("a call that can no longer be answered ends its connection instead of holding it forever")
     func noticesForgottenCalls() async throws {
         try await Harness.run { harness in
             let client = await harness.client()

@@ -19,7 +19,7 @@ struct DescriptorTests {
         return read(reading.rawValue, &byte, 1) == 0
     }
 
-    @Test("They are closed, and so is the connection, without an answer", arguments: ["", "{", #"{"method":"#])
+    @Test("they are closed, and so is the connection, without an answer", arguments: ["", "{", #"{"method":"#])
     func refused(before: String) async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -36,7 +36,7 @@ struct DescriptorTests {
         }
     }
 
-    @Test("They are closed even if the service stopped reading before them")
+    @Test("they are closed even if the service stopped reading before them")
     func unread() async throws {
         var limits = VarlinkService.Limits()
         limits.maximumUnsentBytes = 1
@@ -54,7 +54,7 @@ struct DescriptorTests {
         }
     }
 
-    @Test("A listener that passes credentials, as a socket unit may set, changes nothing")
+    @Test("a listener that passes credentials, as a socket unit may set, changes nothing")
     func credentials() async throws {
         let name = "org.example.test.\(getpid()).credentials"
         let listener = try UnixSocket.listen(atAbstract: name)

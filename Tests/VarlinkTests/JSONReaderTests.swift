@@ -37,18 +37,18 @@ struct JSONReaderTests {
         }
     }
 
-    @Test("Texts that the standard allows are accepted", arguments: good)
+    @Test("texts that the standard allows are accepted", arguments: good)
     func accepts(text: String) {
         #expect(isAccepted(Array(text.utf8)))
     }
 
-    @Test("Texts that the standard does not allow are refused", arguments: bad)
+    @Test("texts that the standard does not allow are refused", arguments: bad)
     func refuses(text: String) {
         #expect(!isAccepted(Array(text.utf8)))
     }
 
     @Test(
-        "Bytes that are not UTF-8 are refused, in values, in names and in skipped parts",
+        "bytes that are not UTF-8 are refused, in values, in names and in skipped parts",
         arguments: [
             [0xFF], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xE2, 0x82], [0x80],
         ] as [[UInt8]])
@@ -61,14 +61,14 @@ struct JSONReaderTests {
         }
     }
 
-    @Test("Every proper prefix of a text is refused, and none crashes the reader")
+    @Test("every proper prefix of a text is refused, and none crashes the reader")
     func refusesBeginnings() {
         let text = Array(#"{"a":[1,-2.5e3,"\ud83d\ude00 ä",true,false,null],"b":{"c":"\n"}}"#.utf8)
         #expect(isAccepted(text))
         for count in 0..<text.count { #expect(!isAccepted(Array(text[..<count]))) }
     }
 
-    @Test("Strings are decoded")
+    @Test("strings are decoded")
     func decodesStrings() throws {
         let table = [
             (#""""#, ""), (#""plain""#, "plain"), (#""a\nb""#, "a\nb"), (#""\u0041\u00e4\u20ac\ud83d\ude00""#, "Aä€😀"),
@@ -82,7 +82,7 @@ struct JSONReaderTests {
     }
 
     @Test(
-        "After 30 combining characters in a row, a string has a joiner, so that comparing strings is never slow",
+        "after 30 combining characters in a row, a string has a joiner, so that comparing strings is never slow",
         arguments: [0, 30, 31, 60, 61, 30_000])
     func separatesCombiningCharacters(count: Int) throws {
         let marks = String(repeating: "\u{301}", count: 30)
@@ -95,7 +95,7 @@ struct JSONReaderTests {
         }
     }
 
-    @Test("Every combining character is separated, and others are not")
+    @Test("every combining character is separated, and others are not")
     func separatesNoOthers() throws {
         var wrong: [Unicode.Scalar] = []
         for scalar in stride(from: UInt32(0x300), to: 0x2_0000, by: 7).compactMap(Unicode.Scalar.init) {
@@ -110,7 +110,7 @@ struct JSONReaderTests {
     }
 
     @Test(
-        "A vowel sign that stands for two combining characters counts as two",
+        "a vowel sign that stands for two combining characters counts as two",
         arguments: ["\u{F73}", "\u{F75}", "\u{F81}"])
     func separatesVowelSigns(sign: String) throws {
         let text = "\"x\(String(repeating: sign, count: 31))\""
@@ -120,7 +120,7 @@ struct JSONReaderTests {
     }
 
     @Test(
-        "An error has its offset, even if the text ends too early",
+        "an error has its offset, even if the text ends too early",
         arguments: [#"["\"#, #"["\u"#, #"["\ud800\"#])
     func offsetsOfErrors(text: String) throws {
         let error = #expect(throws: JSONError.self) {
@@ -129,7 +129,7 @@ struct JSONReaderTests {
         #expect(error?.offset == text.utf8.count)
     }
 
-    @Test("A case is read by its exact name only, not by an equivalent text")
+    @Test("a case is read by its exact name only, not by an equivalent text")
     func readsEnumerations() {
         enum Unit: String, JSONEnumeration { case kelvin = "K" }
         for (text, isRead) in [
@@ -140,7 +140,7 @@ struct JSONReaderTests {
         }
     }
 
-    @Test("Whole numbers are exact in all 64 bits, and no other value is read as one")
+    @Test("whole numbers are exact in all 64 bits, and no other value is read as one")
     func readsIntegersExactly() throws {
         func integer(_ text: String) throws -> Int {
             try JSONReader.read(Array(text.utf8)) { reader throws(JSONError) in try reader.integer() }
@@ -160,7 +160,7 @@ struct JSONReaderTests {
         }
     }
 
-    @Test("Numbers are read as the nearest double, and a number that is too large is refused")
+    @Test("numbers are read as the nearest double, and a number that is too large is refused")
     func readsNumbers() throws {
         func number(_ text: String) throws -> Double {
             try JSONReader.read(Array(text.utf8)) { reader throws(JSONError) in try reader.number() }
@@ -171,7 +171,7 @@ struct JSONReaderTests {
         #expect { try number("1e999") } throws: { ($0 as? JSONError)?.reason == .number }
     }
 
-    @Test("Nesting is limited, and a text far beyond the limit is refused without a crash")
+    @Test("nesting is limited, and a text far beyond the limit is refused without a crash")
     func boundsDepth() {
         func nested(_ depth: Int, _ open: String, _ close: String) -> [UInt8] {
             Array((String(repeating: open, count: depth) + "1" + String(repeating: close, count: depth)).utf8)
@@ -184,7 +184,7 @@ struct JSONReaderTests {
         #expect(isAccepted(Array("[[],[],[],[[]]]".utf8)))
     }
 
-    @Test("An error names the member, by its path if it is nested")
+    @Test("an error names the member, by its path if it is nested")
     func namesMembers() {
         func reason(_ text: String) -> JSONError.Reason? {
             do {
@@ -204,7 +204,7 @@ struct JSONReaderTests {
         #expect(reason(#"[]"#) == .type(expected: "object"))
     }
 
-    @Test("The bytes of a value are returned unchanged, without the white space around them")
+    @Test("the bytes of a value are returned unchanged, without the white space around them")
     func handsOutBytes() throws {
         let text = Array(#"{ "a" : { "b" : [ 1 ] } , "c" : 2 }"#.utf8)
         var raw: [String: [UInt8]] = [:]
@@ -214,7 +214,7 @@ struct JSONReaderTests {
         #expect(raw == ["a": Array(#"{ "b" : [ 1 ] }"#.utf8), "c": [UInt8(ascii: "2")]])
     }
 
-    @Test("Members and elements that are not read are skipped, but still checked")
+    @Test("members and elements that are not read are skipped, but still checked")
     func skipsWhatIsNotRead() throws {
         var names: [String] = []
         try JSONReader.read(Array(#"{"a":{"x":[1,2]},"b":"c"}"#.utf8)) { reader throws(JSONError) in

@@ -11,7 +11,7 @@ struct JSONWriterTests {
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    @Test("Objects and arrays get their commas at any depth of nesting")
+    @Test("objects and arrays get their commas at any depth of nesting")
     func writesStructure() {
         let text = written { writer in
             writer.object { writer in
@@ -31,7 +31,7 @@ struct JSONWriterTests {
                 == #"{"a":1,"b":{"c":[1,2,3],"d":{}},"e":[],"f":{"a":false,"x":true},"g":[null],"h":"i"}"#)
     }
 
-    @Test("A member without a value is left out")
+    @Test("a member without a value is left out")
     func leavesOutNil() {
         let text = written { writer in
             writer.object { writer in
@@ -43,7 +43,7 @@ struct JSONWriterTests {
         #expect(text == #"{"d":"x","e":[1,null]}"#)
     }
 
-    @Test("Strings are escaped only where necessary")
+    @Test("strings are escaped only where necessary")
     func escapes() {
         #expect(
             written { $0.value("a\"b\\c\nd\re\tf\u{1}g\u{1f}h\u{7f}/ä€😀") }
@@ -52,13 +52,13 @@ struct JSONWriterTests {
         #expect(written { $0.value("") } == "\"\"")
     }
 
-    @Test("Numbers are written so that they read back as the same value")
+    @Test("numbers are written so that they read back as the same value")
     func writesNumbers() {
         #expect(written { $0.value([0, -1, Int.max, Int.min]) } == "[0,-1,9223372036854775807,-9223372036854775808]")
         #expect(written { $0.value([0.1, -2, 1e300, .infinity, .nan]) } == "[0.1,-2.0,1e+300,null,null]")
     }
 
-    @Test("Ten thousand random values read back as they were", arguments: [1, 20_261_121])
+    @Test("ten thousand random values read back as they were", arguments: [1, 20_261_121])
     func roundTrips(seed: UInt64) throws {
         var random = SeededRandom(state: seed)
         for _ in 0..<5_000 {

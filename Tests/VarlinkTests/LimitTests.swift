@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Limits", .timeLimit(.minutes(1)))
 struct LimitTests {
-    @Test("A message may be as long as the limit; one byte more closes the connection")
+    @Test("a message may be as long as the limit; one byte more closes the connection")
     func boundsMessages() async throws {
         var limits = VarlinkService.Limits()
         limits.maximumMessageBytes = 1_000
@@ -28,7 +28,7 @@ struct LimitTests {
     }
 
     @Test(
-        "Answers before a message that is refused as junk or for its length are still read, however slowly",
+        "answers before a message that is refused as junk or for its length are still read, however slowly",
         arguments: [1, 66_000])
     func answersBeforeRefusal(length: Int) async throws {
         var limits = VarlinkService.Limits()
@@ -46,7 +46,7 @@ struct LimitTests {
         }
     }
 
-    @Test("Clients that leave before they are accepted count only briefly, and their calls are handled")
+    @Test("clients that leave before they are accepted count only briefly, and their calls are handled")
     func handlesThoseWhoLeft() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/socket"
@@ -83,7 +83,7 @@ struct LimitTests {
         #expect(RawClient.sendWhatFits((Array(call.utf8) + [0])[...], to: descriptor) > 0)
     }
 
-    @Test("A slow reader's stream produces only what fits, continues where it stopped, and loses nothing")
+    @Test("a slow reader's stream produces only what fits, continues where it stopped, and loses nothing")
     func boundsStreams() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -103,7 +103,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A slow reader also bounds a stream of many small replies")
+    @Test("a slow reader also bounds a stream of many small replies")
     func boundsDroppingStreams() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -115,7 +115,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A stream continues until its socket is full, however little output it produces at a time")
+    @Test("a stream continues until its socket is full, however little output it produces at a time")
     func fillsSockets() async throws {
         var limits = VarlinkService.Limits()
         limits.maximumUnsentBytes = 4096
@@ -127,7 +127,7 @@ struct LimitTests {
         }
     }
 
-    @Test("For a client that does not read its answers, only as many calls are handled as fit under the limit")
+    @Test("for a client that does not read its answers, only as many calls are handled as fit under the limit")
     func boundsAnswers() async throws {
         var limits = VarlinkService.Limits()
         limits.maximumUnsentBytes = 100_000
@@ -154,7 +154,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A single answer may be longer than the limit")
+    @Test("a single answer may be longer than the limit")
     func sendsLongAnswers() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -164,7 +164,7 @@ struct LimitTests {
         }
     }
 
-    @Test("An answer in pieces is complete, and while it is unread, only the part that fits is written")
+    @Test("an answer in pieces is complete, and while it is unread, only the part that fits is written")
     func answersInPieces() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -187,7 +187,7 @@ struct LimitTests {
     }
 
     @Test(
-        "Replies in pieces stay in order in a stream, and an answer in pieces without a reader is not written")
+        "replies in pieces stay in order in a stream, and an answer in pieces without a reader is not written")
     func streamsPieces() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -208,7 +208,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A client that floods the service does not delay others")
+    @Test("a client that floods the service does not delay others")
     func isFair() async throws {
         try await Harness.run { harness in
             let flooder = await harness.client()
@@ -231,7 +231,7 @@ struct LimitTests {
         }
     }
 
-    @Test("An endless stream does not delay others")
+    @Test("an endless stream does not delay others")
     func streamsAreFair() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -243,7 +243,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A user at the limit may connect again once a connection is closed")
+    @Test("a user at the limit may connect again once a connection is closed")
     func boundsConnections() async throws {
         var limits = VarlinkService.Limits()
         limits.maximumConnectionsPerUser = 2
@@ -265,7 +265,7 @@ struct LimitTests {
         }
     }
 
-    @Test("Junk of any kind closes its connections and does not harm the service", arguments: [1, 7, 20_261_121])
+    @Test("junk of any kind closes its connections and does not harm the service", arguments: [1, 7, 20_261_121])
     func survivesJunk(seed: UInt64) async throws {
         try await Harness.run { harness in
             var random = SeededRandom(state: seed)
@@ -290,7 +290,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A thousand connections with half a message each leave nothing behind when they close")
+    @Test("a thousand connections with half a message each leave nothing behind when they close")
     func survivesCrowds() async throws {
         // Each takes two descriptors here; a process may have 1024 unless it raises its limit.
         var descriptors = rlimit()

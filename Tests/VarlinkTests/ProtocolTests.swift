@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The protocol", .timeLimit(.minutes(1)))
 struct ProtocolTests {
-    @Test("A call is answered")
+    @Test("a call is answered")
     func answers() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -16,7 +16,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("A method's name may be written with escapes")
+    @Test("a method's name may be written with escapes")
     func decodesNames() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -25,7 +25,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("A call that arrives byte by byte is answered like any other")
+    @Test("a call that arrives byte by byte is answered like any other")
     func takesSingleBytes() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -37,7 +37,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("Messages are the same wherever the received bytes are split")
+    @Test("messages are the same wherever the received bytes are split")
     func cutsAnywhere() {
         let messages = [Call.echo("one"), "", Call.echo(String(repeating: "long", count: 10_000)), "{}"]
         let bytes: [UInt8] = messages.flatMap { Array($0.utf8) + [0] }
@@ -60,7 +60,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("Calls sent together are answered one by one, in order")
+    @Test("calls sent together are answered one by one, in order")
     func pipelines() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -70,7 +70,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("A call that its handler keeps is unchanged, whatever calls follow it")
+    @Test("a call that its handler keeps is unchanged, whatever calls follow it")
     func keepsCalls() async throws {
         try await Harness.run { harness in
             await EventLoop.run { harness.interface.keepsCalls = true }
@@ -83,7 +83,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("A call that is answered later delays the calls behind it, but no other connection's")
+    @Test("a call that is answered later delays the calls behind it, but no other connection's")
     func keepsOrder() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -99,7 +99,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("A oneway call is never answered, not even with an error")
+    @Test("a oneway call is never answered, not even with an error")
     func answersNoOneway() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -113,7 +113,7 @@ struct ProtocolTests {
     }
 
     @Test(
-        "Parameters that are absent, null or empty are the same",
+        "parameters that are absent, null or empty are the same",
         arguments: ["", #","parameters":null"#, #","parameters":{}"#])
     func takesNoParameters(member: String) async throws {
         try await Harness.run { harness in
@@ -125,7 +125,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("A method that streams answers a call without more with ExpectedMore")
+    @Test("a method that streams answers a call without more with ExpectedMore")
     func expectsMore() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -134,7 +134,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("Each reply of a stream but the last continues")
+    @Test("each reply of a stream but the last continues")
     func streams() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -148,7 +148,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("Pending replies are written before the last one")
+    @Test("pending replies are written before the last one")
     func finishesBehindWhatIsLeft() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -161,7 +161,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("An error ends a stream, and does not continue it")
+    @Test("an error ends a stream, and does not continue it")
     func failsStreams() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -183,7 +183,7 @@ struct ProtocolTests {
     }
 
     @Test(
-        "Each standard error comes with its parameter",
+        "each standard error comes with its parameter",
         arguments: [
             (Call.call("Nothing"), error("MethodNotFound", "method", "org.example.test.Nothing")),
             (Call.call("Missing"), error("MethodNotImplemented", "method", "org.example.test.Missing")),
@@ -221,7 +221,7 @@ struct ProtocolTests {
     }
 
     @Test(
-        "Anything that is not a call closes its connection, and only that one",
+        "anything that is not a call closes its connection, and only that one",
         arguments: [
             "", "x", "null", "[]", "{}", "{", #"{"method":1}"#, #"{"method":null}"#, #"{"parameters":{}}"#,
             #"{"method":"org.example.test.Echo","parameters":[]}"#,
@@ -245,7 +245,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("A service names itself and describes its interfaces word for word")
+    @Test("a service names itself and describes its interfaces word for word")
     func introspects() async throws {
         try await Harness.run { harness in
             let client = await harness.client()

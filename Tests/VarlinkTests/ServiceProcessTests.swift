@@ -48,14 +48,14 @@ struct ServiceProcessTests {
         #expect(errno == ECHILD)
     }
 
-    @Test("It gets the connection as descriptor 3, with the variables that systemd sets")
+    @Test("it gets the connection as descriptor 3, with the variables that systemd sets")
     func passesConnection() async throws {
         let text = "$LISTEN_FDS $LISTEN_FDNAMES $([ $LISTEN_PID = $$ ] && echo its own) $1 $2"
         let connection = try await connect(answer(text) + "; read -r rest <&3", "a b", "c")
         #expect(try await call(connection).text == "1 varlink its own a b c")
     }
 
-    @Test("A bridge has the connection as input and output, stays in this process's group, and ends with it")
+    @Test("a bridge has the connection as input and output, stays in this process's group, and ends with it")
     func bridges() async throws {
         let answer = #"printf '{"parameters":{"text":"%s","process":%d}}\0' "$(cut -d ' ' -f 5 /proc/$$/stat)" $$"#
         let script = "head -c 1 >/dev/null; " + answer + "; cat >/dev/null"
@@ -67,7 +67,7 @@ struct ServiceProcessTests {
         await isReaped(reply.process)
     }
 
-    @Test("It has none of this process's other descriptors")
+    @Test("it has none of this process's other descriptors")
     func inheritsNothing() async throws {
         let (reading, writing) = try #require(OwnedDescriptor.makePipe())
         _ = fcntl(writing.rawValue, F_SETFD, 0)
@@ -77,7 +77,7 @@ struct ServiceProcessTests {
         _ = reading
     }
 
-    @Test("It ends and is reaped when the connection is closed, even if it does not read")
+    @Test("it ends and is reaped when the connection is closed, even if it does not read")
     func endsWhenClosed() async throws {
         let connection = try await connect(answer("x") + "; sleep 600")
         let process = try await call(connection).process
@@ -85,13 +85,13 @@ struct ServiceProcessTests {
         await isReaped(process)
     }
 
-    @Test("It ends and is reaped when the connection is released")
+    @Test("it ends and is reaped when the connection is released")
     func endsWhenReleased() async throws {
         let process = try await call(connect(answer("x") + "; sleep 600")).process
         await isReaped(process)
     }
 
-    @Test("A service that ends by itself is reaped, and its connection is closed")
+    @Test("a service that ends by itself is reaped, and its connection is closed")
     func endsByItself() async throws {
         let connection = try await connect(answer("x"))
         let process = try await call(connection).process
@@ -99,7 +99,7 @@ struct ServiceProcessTests {
         await #expect { try await call(connection) } throws: { ($0 as? VarlinkClientError)?.code == .closed }
     }
 
-    @Test("A program that cannot be executed is distinguished from a service that does not answer")
+    @Test("a program that cannot be executed is distinguished from a service that does not answer")
     func cannotStart() async throws {
         await #expect {
             try await VarlinkConnection.connect(to: .exec(path: "/etc/passwd"))

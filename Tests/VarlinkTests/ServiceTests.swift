@@ -22,7 +22,7 @@ struct ServiceTests {
         try await body(harness, running)
     }
 
-    @Test("It serves clients that connect to its listening socket, and none once it has ended")
+    @Test("it serves clients that connect to its listening socket, and none once it has ended")
     func listens() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/socket"
@@ -44,7 +44,7 @@ struct ServiceTests {
         }
     }
 
-    @Test("Answers from before the end are sent, however slowly they are read")
+    @Test("answers from before the end are sent, however slowly they are read")
     func sendsWhatWasAnswered() async throws {
         try await run { harness, running in
             let client = await harness.client()
@@ -57,7 +57,7 @@ struct ServiceTests {
         }
     }
 
-    @Test("Answers from before the end are sent, even if the call behind them gets none")
+    @Test("answers from before the end are sent, even if the call behind them gets none")
     func sendsWhatWasAnsweredBefore() async throws {
         var limits = VarlinkService.Limits()
         limits.maximumUnsentBytes = 4_000_000
@@ -73,7 +73,7 @@ struct ServiceTests {
         }
     }
 
-    @Test("Streams write their last replies, and are closed")
+    @Test("streams write their last replies, and are closed")
     func endsStreams() async throws {
         try await run { harness, running in
             let client = await harness.client()
@@ -87,7 +87,7 @@ struct ServiceTests {
         }
     }
 
-    @Test("Running calls are cancelled, and their answers are sent")
+    @Test("running calls are cancelled, and their answers are sent")
     func cancelsWhatIsPerformed() async throws {
         try await run { harness, running in
             let client = await harness.client()
@@ -102,7 +102,7 @@ struct ServiceTests {
         }
     }
 
-    @Test("A client that does not read delays the end only for a limited time")
+    @Test("a client that does not read delays the end only for a limited time")
     func cutsOffSlowReaders() async throws {
         try await run(drainTime: .milliseconds(1)) { harness, running in
             let answered = await harness.client()
@@ -117,7 +117,7 @@ struct ServiceTests {
         }
     }
 
-    @Test("Without clients it ends at once")
+    @Test("without clients it ends at once")
     func endsIdle() async throws {
         try await run { _, running in
             running.cancel()

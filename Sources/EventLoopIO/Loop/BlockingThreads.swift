@@ -17,7 +17,7 @@ public final class BlockingThreads {
     /// Whether all threads are in use, so that the next function must wait for one.
     public var isFull: Bool { running >= limit }
 
-    /// Runs `body` on a thread of its own and returns its result.
+    /// Runs `body` on a separate thread and returns its result.
     ///
     /// Cancelling the task does not end the wait: only `body` itself knows when it has ended.
     public func run<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {

@@ -36,9 +36,8 @@ public actor EventLoop {
 
     /// Opens /dev/null as each closed standard descriptor.
     ///
-    /// Otherwise output could go to a socket with its number.
-    ///
-    /// It is opened for reading only, so that writing fails (EBADF), as it should without an output.
+    /// Otherwise output could go to a socket that gets its number. It is opened for reading only, so that writing fails
+    /// (EBADF), as it should without an output.
     private nonisolated static func occupyStandardDescriptors() {
         var descriptor: Int32 = 0
         while descriptor >= 0, descriptor <= STDERR_FILENO { descriptor = open("/dev/null", O_RDONLY) }

@@ -3,7 +3,7 @@
 import CLinux
 import Glibc
 
-/// All descriptors that the loop waits for: those of ``IOSource``s, sd-event's own, and the one that wakes the loop.
+/// All descriptors that the loop waits for: each ``IOSource``'s, sd-event's, and the descriptor that wakes the loop.
 ///
 /// sd-event would ask the kernel for all ready descriptors, handle one, and ask for all again: with a thousand busy
 /// clients, that is a thousand times the work. This set handles up to 64 ready descriptors at a time, in the order in

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSystemd
-package import Glibc
 
 /// Calls a handler on the loop at a scheduled time, once for each time it is scheduled.
 @EventLoop
@@ -94,11 +93,4 @@ extension Duration {
         guard self > .zero else { return 0 }
         return UInt64(seconds) * 1_000_000 + UInt64(attoseconds / 1_000_000_000_000)
     }
-}
-
-/// The time of a clock, in nanoseconds.
-package func nanoseconds(of clock: clockid_t) -> UInt64 {
-    var time = timespec()
-    clock_gettime(clock, &time)
-    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }

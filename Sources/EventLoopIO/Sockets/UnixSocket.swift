@@ -65,7 +65,7 @@ public enum UnixSocket {
         return 0o600 | group | others
     }
 
-    /// Creates a datagram socket bound to `path`; the rules are those of ``listen(at:mode:backlog:)``.
+    /// Creates a datagram socket bound to `path`, by the same rules as ``listen(at:mode:backlog:)``.
     ///
     /// - Parameters:
     ///   - path: the path of the socket.
@@ -84,7 +84,7 @@ public enum UnixSocket {
         return socket
     }
 
-    /// Creates a datagram socket that replaces one of this process at `path`, so that a sender always finds one.
+    /// Creates a datagram socket that replaces this process's socket at `path`, so that a sender always finds one.
     ///
     /// The kernel keeps the name that the new socket was bound with: `path` and a tilde.
     public static func replaceDatagram(

@@ -11,7 +11,7 @@
 ///     }
 /// }
 /// ```
-/// - **An equal identity changes nothing.** Each identity is compared with the one received before it. As in SwiftUI,
+/// - **An equal identity changes nothing.** Each identity is compared with the previous one. As in SwiftUI,
 ///   an equal identity does not restart a body that has returned; the next different one does.
 /// - **Only one body runs at a time.** A different identity cancels the running body, and the next body begins only
 ///   after that one has ended. SwiftUI does not wait; here a body can rely on being the only one that runs.

@@ -51,7 +51,7 @@ struct NotificationStateMachine: ~Copyable {
             self = Self(policy: policy, state: .buffering(buffer))
             return dropped.map { .drop($0) } ?? .keep
         case .finished:
-            // The post may have looked up the observers just before this one was removed.
+            // The post may have looked up the observers just before this observer was removed.
             self = Self(policy: policy, state: .finished)
             return .drop(posted)
         }
@@ -137,7 +137,7 @@ public enum NotificationBufferingPolicy: Sendable, Equatable {
     /// Keeps the newest, up to this number, and drops the oldest when another arrives.
     case bufferingNewest(Int)
 
-    /// Appends an element to a buffer and returns the one that must be dropped for it, if any.
+    /// Appends an element to a buffer and returns the element that must be dropped for it, if any.
     func append<Element>(_ element: Element, to buffer: inout Deque<Element>) -> Element? {
         switch self {
         case .bufferingOldest(let limit) where buffer.count >= limit:

@@ -19,7 +19,7 @@ enum ByteScanning {
 
     /// Appends a quotation mark, and returns the offset of the first byte that a JSON string must escape.
     ///
-    /// If there is no such byte, the offset is that of the quotation mark. Zeros fill the last eight bytes.
+    /// If there is no such byte, it returns the offset of the quotation mark. Zeros fill the last eight bytes.
     @inline(__always)
     static func endOfPlainRun(closing bytes: UnsafeMutablePointer<UInt8>, count: Int) -> Int {
         let raw = UnsafeMutableRawPointer(bytes)
