@@ -153,7 +153,10 @@ public struct Daemon: Sendable {
         guard OwnedDescriptor.limit >= Self.fewestDescriptors else {
             throw DaemonError(
                 .system,
-                "the limit of open files is \(OwnedDescriptor.limit), but at least \(Self.fewestDescriptors) are required; raise LimitNOFILE= of the service, or “ulimit -n”"
+                """
+                the limit of open files is \(OwnedDescriptor.limit), but at least \(Self.fewestDescriptors) are required; \
+                raise LimitNOFILE= of the service, or “ulimit -n”
+                """
             )
         }
     }

@@ -67,7 +67,10 @@ struct DaemonDirectories: Sendable {
             }
             throw DaemonError(
                 .system,
-                "another statusd uses the directory \(runtime); stop it (“fuser \(runtime)/lock” shows its process), or set RUNTIME_DIRECTORY to another directory"
+                """
+                another statusd uses the directory \(runtime); stop it (“fuser \(runtime)/lock” shows its process), or \
+                set RUNTIME_DIRECTORY to another directory
+                """
             )
         }
     }

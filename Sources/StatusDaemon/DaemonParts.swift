@@ -115,7 +115,10 @@ final class DaemonParts {
         } catch {
             throw DaemonError(
                 .system,
-                "\(error.message): the service manager listens on a socket that was removed; run “systemctl restart statusd.socket statusd”"
+                """
+                \(error.message): the service manager listens on a socket that was removed; run “systemctl restart \
+                statusd.socket statusd”
+                """
             )
         }
     }

@@ -48,7 +48,9 @@ struct TrustedDirectory {
             let owner = getpwuid(status.st_uid).map { String(cString: $0.pointee.pw_name) } ?? "\(status.st_uid)"
             throw DaemonError(
                 .system,
-                "the directory \(path) belongs to user \(owner); start the service, run statusd as that user, or \(advice)"
+                """
+                the directory \(path) belongs to user \(owner); start the service, run statusd as that user, or \(advice)
+                """
             )
         }
         if status.st_mode & 0o022 != 0 {

@@ -4,9 +4,10 @@ import StatusModel
 
 /// A reader of the event log: what it wants, what it has read, and what it gets next.
 ///
-/// This file alone decides when a reader gets a gap. There are three reasons: the log has dropped events that it had not
-/// read (it is too slow, or its cursor is too old), the selection moved on before it read the events of the server that
-/// was selected until then, or its cursor is of another epoch. After each gap comes a snapshot.
+/// This file alone decides when a reader gets a gap, after which a snapshot follows. There are three reasons:
+/// - The log has dropped events that the reader had not read: it is too slow, or its cursor is too old.
+/// - The selection moved on before the reader got all events of the server that was selected until then.
+/// - Its cursor is of another epoch.
 struct Reader {
     /// Events that the reader has not read yet, all of them after ``Reader/revision``.
     private struct Unread {
@@ -27,7 +28,7 @@ struct Reader {
         case nothing
         /// Events, or a gap if the log drops one of them first.
         case events(Unread)
-        /// A gap of so many events, because the selection has moved on: what the old server did must not be written now.
+        /// A gap of so many events: the selection has moved on, so those of the old server must not be written.
         case superseded(missed: Int)
         /// A gap of unknown length.
         case lost
@@ -173,8 +174,8 @@ struct Reader {
 
     // MARK: The servers of a snapshot
 
-    /// Begins or continues to read the servers of a snapshot; returns the server to continue after (nil: from the first),
-    /// or nil if no snapshot is being read.
+    /// Begins or continues to read the servers of a snapshot; returns the server to continue after (nil: from the
+    /// first), or nil if no snapshot is being read.
     mutating func readServers(in log: borrowing EventLog) -> ServerName?? {
         guard case .servers(let progress, _) = next else { return nil }
         if let progress { return .some(progress.last) }

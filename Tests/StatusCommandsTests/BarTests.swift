@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(
-        "i3blocks gets no quotation mark or backslash within a text, and never more than it can take; the level at the end stays"
+        "i3blocks gets no quotation mark or backslash in a text, and no more than it can take; the last level stays"
     )
     func longTexts() {
         #expect(line(.i3blocks, #"db: "a" \ b"#, "ok") == #"{"full_text":"db: ”a” ⧵ b"}"#)

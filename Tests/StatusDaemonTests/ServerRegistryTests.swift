@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(
-        "a server with an invalid configuration is failed, takes no posts, and gets its status back once it is corrected"
+        "a server with an invalid configuration is failed and takes no posts, and gets its status back once corrected"
     )
     func wrong() throws {
         try fixture.apply("servers: { a: { push: true } }")

@@ -192,7 +192,7 @@ struct RestoringTests {
     }
 
     @Test(
-        "gives a checked server whose time to live ends before its next check one interval to report, and says nothing of it"
+        "gives a checked server whose time to live ends before its next check one interval, without a message"
     )
     func shortGrace() throws {
         let runs = Runs()

@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(
-        "invariant 1: resumed behind a switch, the follower of an old cursor does not get the old server's earlier events"
+        "invariant 1: resumed with an old cursor behind a switch, a follower gets none of the old server's events"
     )
     func resumedBehindOldSwitch() throws {
         let fixture = MonitorFixture(capacities: 8...8)

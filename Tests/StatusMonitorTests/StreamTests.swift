@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(
-        "invariant 5: a reader that reads when overdue misses nothing if more servers go stale at once than the log holds"
+        "invariant 5: a reader that reads when overdue misses nothing if more servers go stale than the log holds"
     )
     func staleAtOnce() throws {
         let fixture = MonitorFixture(servers: [], capacities: 8...8)
@@ -175,7 +175,7 @@ import Testing
     }
 
     @Test(
-        "invariant 5: a client that loses its connection between a foreign cursor's gap and the snapshot gets the gap again"
+        "invariant 5: a client that disconnects between a foreign cursor's gap and the snapshot gets the gap again"
     )
     func foreignGapAgain() throws {
         let fixture = MonitorFixture()

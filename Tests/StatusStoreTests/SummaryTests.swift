@@ -68,7 +68,7 @@ struct SummaryTests {
     }
 
     @Test(
-        "counts changes that were left out, and staleness without a status as unknown, but no server that was only added"
+        "counts changes left out, and staleness without a status as unknown, but no server that was only added"
     )
     func kinds() throws {
         let store = try fixture.openStore(at: 0)

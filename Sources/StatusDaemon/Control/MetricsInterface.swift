@@ -20,7 +20,8 @@ final class MetricsInterface: VarlinkInterface {
         # counter: grows only. gauge: a number. string: a text.
         type MetricFamilyType (counter, gauge, string)
 
-        # List all metrics. object: what it is about, here a server. fields: values that tell metrics of one family apart. Requires more.
+        # List all metrics. object: what it is about, here a server. fields: values that tell metrics of one family
+        # apart. Requires more.
         method List() -> (name: string, value: any, object: ?string, fields: ?[string]any)
 
         # Describe the families of metrics. Requires more.
@@ -40,7 +41,10 @@ final class MetricsInterface: VarlinkInterface {
         var description: String {
             switch self {
             case .serverLevel:
-                "The level of a server: ok, warning, critical or unknown; unknown if its status is not current, none if there is none; the selected server first"
+                """
+                The level of a server: ok, warning, critical or unknown; unknown if its status is not current, none if \
+                there is none; the selected server first
+                """
             case .servers: "The number of servers with a level"
             }
         }
