@@ -5,7 +5,7 @@ public struct Charset: Sendable {
     /// Whether the locale's character set is UTF-8.
     public let isUTF8: Bool
 
-    /// The charset of the locale that `LC_ALL`, `LC_CTYPE` or `LANG` names; the first that is set counts (locale(7)).
+    /// Reads the locale from the first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set (locale(7)).
     public init(environment: [String: String]) {
         let values = ["LC_ALL", "LC_CTYPE", "LANG"].map { environment[$0] ?? "" }
         let locale = values.first { !$0.isEmpty } ?? ""
@@ -14,7 +14,7 @@ public struct Charset: Sendable {
         isUTF8 = codeset == "utf-8" || codeset == "utf8"
     }
 
-    /// The text, with ASCII quotes and dots if the locale is not UTF-8; all other characters stay.
+    /// Returns the text, with ASCII quotes and dots if the locale is not UTF-8; other characters are unchanged.
     public func text(_ text: String) -> String {
         if isUTF8 || text.utf8.allSatisfy({ $0 < 0x80 }) { return text }
         return text.reduce(into: "") { plain, character in

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A program, or one of a program's commands.
+/// A program, or one of its commands.
 public struct Command<Status: Sendable>: Sendable {
-    /// Its name.
+    /// The name.
     public let name: String
-    /// What it does, in a sentence.
+    /// The purpose, in one sentence.
     public let abstract: String
-    /// What else its help says.
+    /// Further paragraphs for the help.
     public let discussion: String
-    /// Its arguments, in order, and its options.
+    /// The arguments, in order, and the options.
     public let parameters: [any Parameter]
-    /// Its commands; a program has either these or parameters.
+    /// The program's commands; a program has either commands or parameters.
     public let subcommands: [Command]
     /// Checks that the parameters make sense together.
     let validate: @Sendable (ParsedArguments) throws(InvalidUsage) -> Void
-    /// Runs it; nil if the program does it by itself.
+    /// Runs the command; nil if the program runs it itself.
     public let run: (@Sendable (ParsedArguments) async throws -> Status)?
 
-    /// A command, or a program without commands.
+    /// Creates a command, or a program without commands.
     ///
     /// - Parameters:
-    ///   - name: Its name.
-    ///   - abstract: What it does, in a sentence.
-    ///   - discussion: What else its help says.
-    ///   - parameters: What may follow it, arguments in their order.
-    ///   - validate: Checks that the parameters make sense together.
-    ///   - run: Does it; nil if the program does it by itself.
+    ///   - name: the name.
+    ///   - abstract: the purpose, in one sentence.
+    ///   - discussion: further paragraphs for the help.
+    ///   - parameters: the arguments, in order, and the options.
+    ///   - validate: checks that the parameters make sense together.
+    ///   - run: runs the command; nil if the program runs it itself.
     public init(
         _ name: String, abstract: String, discussion: String = "", parameters: [any Parameter],
         validate: @escaping @Sendable (ParsedArguments) throws(InvalidUsage) -> Void = { _ in },
@@ -40,7 +40,7 @@ public struct Command<Status: Sendable>: Sendable {
         subcommands = []
     }
 
-    /// A program that consists of commands.
+    /// Creates a program that consists of commands.
     public init(_ name: String, abstract: String, discussion: String = "", subcommands: [Command]) {
         self.name = name
         self.abstract = abstract
@@ -52,25 +52,25 @@ public struct Command<Status: Sendable>: Sendable {
     }
 }
 
-/// The values that a user wrote, by parameter, each of them checked.
+/// The values that a user gave, by parameter; each is valid.
 public struct ParsedArguments: Sendable {
     var flags: Set<String> = []
     var values: [String: [String]] = [:]
 
-    /// Notes an option; a flag has no value.
+    /// Records an option; a flag has no value.
     mutating func note(_ option: ParameterSpecification, _ value: String?) {
         if let value { values[option.name] = [value] } else { flags.insert(option.name) }
     }
 
-    /// Whether a flag is on.
+    /// Whether a flag was given.
     public subscript(flag: Flag) -> Bool { flags.contains(flag.specification.name) }
 
-    /// An option's value.
+    /// The value of an option.
     public subscript<Value>(option: Option<Value>) -> Value {
         checked { () throws(InvalidValue) in try option.value(values[option.specification.name]?.last) }
     }
 
-    /// An argument's value.
+    /// The value of an argument.
     public subscript<Value>(argument: Argument<Value>) -> Value {
         checked { () throws(InvalidValue) in try argument.value(values[argument.specification.name] ?? []) }
     }
@@ -82,11 +82,11 @@ public struct ParsedArguments: Sendable {
     }
 }
 
-/// Why parameters do not make sense together, as a sentence that says what to do.
+/// The reason why parameters do not make sense together, and what to do.
 public struct InvalidUsage: Error, Sendable, Hashable {
-    /// The sentence.
+    /// The reason, as one sentence.
     public let reason: String
 
-    /// An error with a sentence, without the program's name.
+    /// Creates an error; the reason does not contain the program's name.
     public init(_ reason: String) { self.reason = reason }
 }

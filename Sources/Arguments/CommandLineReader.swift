@@ -11,7 +11,9 @@ struct CommandLineReader<Status: Sendable> {
 
     init(program: Command<Status>) { self.program = program }
 
-    /// The parameters of the command, or those of all commands before one is named; and the standard options.
+    /// The standard options and the parameters of the command.
+    ///
+    /// Before a command is named, they are the parameters of all commands.
     private var parameters: [ParameterSpecification] {
         let current = command ?? program
         let all = current.subcommands.isEmpty ? current.parameters : current.subcommands.flatMap(\.parameters)
@@ -80,8 +82,7 @@ struct CommandLineReader<Status: Sendable> {
 
     private var longOptions: [String] { parameters.filter { !$0.isArgument }.map { "--\($0.name)" } }
 
-    /// Suggests what a word with a single hyphen may mean: a long option, by its name or its first letter, or an
-    /// argument.
+    /// Suggests a meaning for a word with a single hyphen: a long option, by name or first letter, or an argument.
     private func advice(for word: String) -> String {
         let initial = Set(longOptions.filter { word.count == 2 && $0.hasPrefix("-\(word.lowercased())") })
         let meant = initial.count == 1 ? initial.first : nil
@@ -99,7 +100,7 @@ struct CommandLineReader<Status: Sendable> {
         return arguments
     }
 
-    /// Checks the values and returns them.
+    /// Checks the values for a command and returns them.
     func finish(_ command: Command<Status>) throws(UsageError) -> ParsedArguments {
         var arguments = ParsedArguments()
         let known = command.parameters.map(\.specification)
@@ -153,9 +154,9 @@ extension ParameterSpecification {
         if case .option = form { true } else { false }
     }
 
-    /// Whether a word is the short form of this option, without its value or with a valid one.
+    /// Whether a word is the short form of this option, alone or with a valid value.
     ///
-    /// With another one, it is rather a long option that lacks a hyphen.
+    /// With an invalid value, it is more likely a long option that lacks a hyphen.
     fileprivate func isShortForm(_ word: String) -> Bool {
         guard let letter, isOption, word.hasPrefix("-\(letter)") else { return false }
         return word.count == 2 || (try? check([String(word.dropFirst(2))])) != nil

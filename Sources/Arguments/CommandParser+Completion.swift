@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension CommandParser {
-    /// The candidates for the last word, one line each, with the description after a tab; or the only line `files`, for
-    /// names of files.
+    /// Returns the candidates for the last word, one line each, with a description after a tab.
+    ///
+    /// If file names are expected, it returns the single line `files`.
     public func candidates(for words: [String]) async -> [String] {
         guard let current = words.last else { return [] }
         let before = Array(words.dropLast())
@@ -39,13 +40,13 @@ extension CommandParser {
         }
     }
 
-    /// The option whose value comes next.
+    /// The option whose value is the next word.
     private func optionBefore(_ words: [String], of command: Command<Status>?) -> ParameterSpecification? {
         guard let last = words.last, last.hasPrefix("-") else { return nil }
         return specifications(of: command).first { $0.takesNextWord(after: last) }
     }
 
-    /// The argument that comes next.
+    /// The argument that is the next word.
     private func argument(after before: [String], of command: Command<Status>) -> ParameterSpecification? {
         var count = 0
         var words = before[...]
@@ -57,9 +58,9 @@ extension CommandParser {
             }
         }
         // The first word is the command, unless the program has none.
-        let place = program.subcommands.isEmpty ? count : count - 1
+        let position = program.subcommands.isEmpty ? count : count - 1
         let arguments = specifications(of: command).filter(\.isArgument)
-        if place < arguments.count { return arguments[place] }
+        if position < arguments.count { return arguments[position] }
         return arguments.last.flatMap { $0.form == .argument(.any) ? $0 : nil }
     }
 
@@ -74,14 +75,14 @@ extension CommandParser {
     /// The valid options among these words.
     private func options(in words: [String]) -> ParsedArguments {
         var line = CommandLineReader(program: program)
-        // What precedes an invalid word counts.
+        // The words before an invalid one are still used.
         try? line.read(words)
         return line.validOptions
     }
 }
 
 extension ParameterSpecification {
-    /// Whether a word is this option without its value, which comes next.
+    /// Whether a word is this option, with its value in the next word.
     fileprivate func takesNextWord(after word: String) -> Bool {
         isOption && (word == "--\(name)" || letter.map { word == "-\($0)" } ?? false)
     }

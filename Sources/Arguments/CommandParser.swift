@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a command line asks for.
+/// The request that a command line makes.
 public enum Invocation<Status: Sendable>: Sendable {
     /// Run a command.
     case run(Command<Status>, ParsedArguments)
-    /// Show a text, such as help, and end successfully.
+    /// Show a text, such as help, and exit successfully.
     case show(String)
-    /// Suggest what the last of these words may become.
+    /// Complete the last of these words.
     case complete([String])
 }
 
-/// Why a command line is invalid.
+/// The reason why a command line is invalid.
 public struct UsageError: Error, Sendable, Hashable {
     /// What is wrong and what to do, without the program's name.
     public let reason: String
@@ -20,13 +20,13 @@ public struct UsageError: Error, Sendable, Hashable {
 
 /// Parses a program's command line by the conventions of getopt_long(3).
 ///
-/// Options may stand anywhere, before the command too; `--name=value` and `--name value` are the same; `--` ends
+/// Options may be anywhere, even before the command. `--name=value` and `--name value` are the same. `--` ends the
 /// options.
 public struct CommandParser<Status: Sendable>: Sendable {
     let program: Command<Status>
     private let version: String
 
-    /// A parser for a program that also has `--help`, `--version` and `--generate-completion-script`.
+    /// Creates a parser; the program also gets `--help`, `--version` and `--generate-completion-script`.
     public init(_ program: Command<Status>, version: String) {
         self.program = program
         self.version = version
@@ -49,8 +49,26 @@ public struct CommandParser<Status: Sendable>: Sendable {
         return .run(command, try line.finish(command))
     }
 
-    /// Whether the words contain a flag; for use without a successful parse.
+    /// Whether the words contain a flag, even if they are otherwise invalid.
     public static func asks(for flag: Flag, _ words: [String]) -> Bool {
         words.prefix { $0 != "--" }.contains("--\(flag.specification.name)")
+    }
+}
+
+/// The options that every program has.
+enum StandardOptions {
+    static let help = Flag("help", help: "Show this help.")
+    static let version = Flag("version", help: "Show the version.")
+    static let completionScript = Option(
+        "generate-completion-script", value: "SHELL", help: "Write completions for bash, zsh or fish.",
+        default: CompletionShell?.none, completion: .words(CompletionShell.allCases.map(\.rawValue))
+    ) { text throws(InvalidValue) in
+        guard let shell = CompletionShell(rawValue: text) else { throw InvalidValue("must be bash, zsh or fish") }
+        return shell
+    }
+
+    /// The options in the help and completion of the program, or of one of its commands.
+    static func all(ofCommand isCommand: Bool) -> [ParameterSpecification] {
+        [help.specification, version.specification] + (isCommand ? [] : [completionScript.specification])
     }
 }

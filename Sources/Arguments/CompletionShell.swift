@@ -2,8 +2,8 @@
 
 /// A shell for which a program writes a completion script.
 ///
-/// Each script calls the program with `--complete -- WORD…`. The program prints the candidates for the last word, one
-/// line each, with the description after a tab, or the only line `files`, for names of files.
+/// Each script runs the program with `--complete -- WORD…`. The program prints the candidates for the last word, one
+/// line each, with a description after a tab. If file names are expected, it prints the single line `files`.
 enum CompletionShell: String, CaseIterable, Sendable {
     case bash, zsh, fish
 

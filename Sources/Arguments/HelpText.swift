@@ -64,13 +64,13 @@ struct HelpText<Status: Sendable> {
         return ["\(title):\n" + lines.joined(separator: "\n")]
     }
 
-    /// Wraps the lines of a text that are not part of a table.
+    /// Wraps each line of a text, except indented ones, which are tables.
     private static func wrapParagraphs(_ text: String) -> String {
         text.split(separator: "\n", omittingEmptySubsequences: false)
             .map { $0.hasPrefix(" ") ? String($0) : wrap(String($0), indent: 0) }.joined(separator: "\n")
     }
 
-    /// Wraps a text; all lines after the first are indented.
+    /// Wraps a text and indents all lines after the first.
     private static func wrap(_ text: String, indent: Int) -> String {
         var lines = [""]
         for word in text.split(separator: " ") {

@@ -4,7 +4,7 @@
 ///
 /// One declaration serves parsing, help and completion, and reads the typed value:
 /// ```swift
-/// let level = Option("level", value: "LEVEL", help: "How serious it is.", default: Level.ok) { try Level(parsing: $0) }
+/// let level = Option("level", value: "LEVEL", help: "The severity.", default: Level.ok) { try Level(parsing: $0) }
 /// let chosen = arguments[level]
 /// ```
 public protocol Parameter: Sendable {
@@ -29,20 +29,20 @@ public struct ParameterSpecification: Sendable {
         case one, optional, any
     }
 
-    /// Its name, without hyphens.
+    /// The name, without hyphens.
     public let name: String
     /// The letter of its short form, such as `n` of `-n`; nil if it has none.
     public let letter: Character?
-    /// How users write it.
+    /// How users write the parameter.
     public let form: Form
-    /// Its help, in a sentence.
+    /// The help, in one sentence.
     public let help: String
     /// The values that completion suggests.
     public let completion: Completion
     /// Throws if the words are not a valid value.
     let check: @Sendable ([String]) throws(InvalidValue) -> Void
 
-    /// Its name as users see it in messages: `--level`, or `NAME` for an argument.
+    /// The name in messages: `--level` for an option, `NAME` for an argument.
     var title: String {
         switch form {
         case .flag, .option: "--\(name)"
@@ -58,37 +58,37 @@ public enum Completion: Sendable {
     case files
     /// These words.
     case words([String])
-    /// Words that are found out when completion runs, with the options of the command line.
+    /// Words that are computed during completion, from the options on the command line.
     case dynamic(@Sendable (ParsedArguments) async -> [CompletionCandidate])
 }
 
 /// A word that completion suggests.
 public struct CompletionCandidate: Sendable {
     let word: String
-    /// What shells show beside it.
+    /// The description that shells show next to the word.
     let description: String
 
-    /// A word with a short description, both on one line.
+    /// Creates a candidate; neither text contains a newline.
     public init(_ word: String, description: String) {
         self.word = word
         self.description = description
     }
 }
 
-/// Why a word is not a valid value, as a phrase such as “must be a number”.
+/// The reason why a word is not a valid value.
 public struct InvalidValue: Error, Sendable, Hashable {
-    /// The phrase.
+    /// The reason, as a phrase such as “must be a number”.
     public let reason: String
 
-    /// An error with a reason that follows the word and a colon.
+    /// Creates an error; messages show the reason after the word and a colon.
     public init(_ reason: String) { self.reason = reason }
 }
 
-/// A parameter that is off unless it is given.
+/// A parameter without a value, which is off by default.
 public struct Flag: Parameter {
     public let specification: ParameterSpecification
 
-    /// A flag.
+    /// Creates a flag.
     public init(_ name: String, help: String) {
         specification = ParameterSpecification(
             name: name, letter: nil, form: .flag, help: help, completion: .nothing, check: { _ in })
@@ -100,7 +100,9 @@ public struct Option<Value: Sendable>: Parameter {
     public let specification: ParameterSpecification
     let value: @Sendable (String?) throws(InvalidValue) -> Value
 
-    /// An option with a default value, and with a short form if it has a letter: `-n VALUE` or `-nVALUE`.
+    /// Creates an option with a default value.
+    ///
+    /// With a letter, it also has a short form: `-n VALUE` or `-nVALUE`.
     public init(
         _ name: String, letter: Character? = nil, value: String, help: String, default defaultValue: Value,
         completion: Completion = .nothing,
@@ -117,7 +119,7 @@ public struct Option<Value: Sendable>: Parameter {
     }
 }
 
-/// A parameter that is one word or several, identified by position.
+/// A parameter that consists of one or more words and is identified by its position.
 public struct Argument<Value: Sendable>: Parameter {
     public let specification: ParameterSpecification
     let value: @Sendable ([String]) throws(InvalidValue) -> Value
@@ -134,7 +136,7 @@ public struct Argument<Value: Sendable>: Parameter {
 }
 
 extension Argument {
-    /// An argument that users must write.
+    /// An argument that must be given.
     public static func required(
         _ name: String, help: String, completion: Completion = .nothing,
         parse: @escaping @Sendable (String) throws(InvalidValue) -> Value
@@ -147,14 +149,14 @@ extension Argument {
 }
 
 extension Argument where Value == String? {
-    /// An argument that users may leave out.
+    /// An argument that may be omitted.
     public static func optional(_ name: String, help: String, completion: Completion = .nothing) -> Argument {
         Argument(name, .optional, help, completion) { $0.first }
     }
 }
 
 extension Argument where Value == [String] {
-    /// An argument that users may write as often as they like.
+    /// An argument that may be given any number of times.
     public static func list(_ name: String, help: String, completion: Completion = .nothing) -> Argument {
         Argument(name, .any, help, completion) { $0 }
     }

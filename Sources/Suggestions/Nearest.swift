@@ -2,15 +2,16 @@
 
 /// Finds the word that a user probably meant.
 public enum Nearest {
-    /// `; did you mean “WORD”?`, or nothing if no word is near.
+    /// Returns `; did you mean “WORD”?`, or an empty text if no word is near.
     public static func suggestion(for word: String, among known: some Sequence<String>) -> String {
         self.word(near: word, among: known).map { "; did you mean “\($0)”?" } ?? ""
     }
 
-    /// The only one of the words that begins with this one, otherwise the first of those that differ least; case does
-    /// not count.
+    /// Returns the word that a mistyped word probably stands for; upper and lower case are equal.
     ///
-    /// A beginning has two letters at least; a difference is in at most a third of the letters, or in one of two.
+    /// If exactly one known word begins with the given one, which must have at least two letters, that word is
+    /// returned. Otherwise the first of the words with the smallest difference is returned. At most a third of the
+    /// letters may differ, or one letter of two.
     static func word(near word: String, among known: some Sequence<String>) -> String? {
         let bytes = Array(word.lowercased().utf8)
         var (nearest, limit) = (String?.none, bytes.count < 2 ? 0 : max(1, bytes.count / 3))
@@ -25,8 +26,9 @@ public enum Nearest {
         return longerCount == 1 ? longer : nearest
     }
 
-    /// The number of bytes to insert, remove, replace or swap with their neighbour (optimal string alignment); nil if
-    /// more than `limit`.
+    /// Counts the bytes to insert, remove, replace or swap with their neighbour; returns nil if more than `limit`.
+    ///
+    /// This is the optimal string alignment distance.
     static func distance(_ left: [UInt8], _ right: [UInt8], atMost limit: Int) -> Int? {
         guard abs(left.count - right.count) <= limit else { return nil }
         var (former, last) = ([Int](), Array(0...right.count))
@@ -40,7 +42,7 @@ public enum Nearest {
                 }
                 current.append(least)
             }
-            // All that follows grows from these two rows.
+            // All later rows are at least as large as the smallest value in these two.
             guard (last + current).contains(where: { $0 <= limit }) else { return nil }
             (former, last) = (last, current)
         }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The character set of the locale") struct CharsetTests {
     @Test(
-        "a locale that is not UTF-8 gets ASCII quotes and dots, and other characters unchanged",
+        "if the locale is not UTF-8, quotes and dots become ASCII, and other characters are unchanged",
         arguments: [
             ([:], false), (["LANG": "C"], false), (["LANG": "de_DE"], false), (["LANG": "de_DE.ISO-8859-1"], false),
             (["LC_ALL": "POSIX", "LANG": "C.UTF-8"], false), (["LC_CTYPE": "C", "LANG": "C.UTF-8"], false),

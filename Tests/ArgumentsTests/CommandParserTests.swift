@@ -33,7 +33,7 @@ import Testing
             Command(
                 "check", abstract: "Check.", discussion: "Exit status: 0 or 1.", parameters: [files, json],
                 validate: { arguments throws(InvalidUsage) in
-                    if arguments[files].contains("never") { throw InvalidUsage("never is no file") }
+                    if arguments[files].contains("never") { throw InvalidUsage("“never” is not a file") }
                 }),
         ])
 
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(
-        "options may stand anywhere, with their value after a blank or an equals sign",
+        "options may be anywhere, with their value after a space or an equals sign",
         arguments: [
             "post db --level 2 --json", "--json post --level=2 db", "--level 2 post --json db",
             "post --json --level 1 --level 2 db", "post -l 2 db --json", "post db -l2 --json",
@@ -69,7 +69,7 @@ import Testing
         #expect(arguments[Self.other] == nil)
     }
 
-    @Test("an omitted option has its default, and a flag is off")
+    @Test("an omitted option has its default value, and an omitted flag is off")
     func defaults() throws {
         let arguments = try #require(try arguments("post db x"))
         #expect(arguments[Self.level] == 0)
@@ -77,7 +77,7 @@ import Testing
         #expect(arguments[Self.other] == "x")
     }
 
-    @Test("after two hyphens every word is an argument; a single hyphen is one anywhere")
+    @Test("after two hyphens, every word is an argument; a single hyphen is always an argument")
     func hyphens() throws {
         let arguments = try #require(try arguments("post --json -- --level -5"))
         #expect(arguments[Self.name] == "--level")
@@ -106,7 +106,7 @@ import Testing
             ("post a b c", "unexpected argument “c”"),
             ("--level 2 check", "check has no option --level"),
             ("--json", "missing command; run “tool --help”"),
-            ("check never", "never is no file"),
+            ("check never", "“never” is not a file"),
             (
                 "--generate-completion-script tcsh",
                 "invalid --generate-completion-script “tcsh”: must be bash, zsh or fish"
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test(
-        "help comes before everything else, and shows everything",
+        "help has priority, and shows everything",
         arguments: ["post --help", "--help post", "help post", "post db -h"])
     func help(line: String) throws {
         guard case .show(let text) = try parser.parse(line.split(separator: " ").map(String.init)) else {
@@ -153,7 +153,7 @@ import Testing
     }
 
     @Test(
-        "the last word is completed with the words that may stand there",
+        "the last word is completed with the words that are valid there",
         arguments: [
             ([""], ["post", "check"]),
             (["p"], ["post"]),
@@ -177,7 +177,7 @@ import Testing
         #expect(lines.map { String($0.split(separator: "\t")[0]) } == candidates)
     }
 
-    @Test("each shell's script asks the program itself", arguments: ["bash", "zsh", "fish"])
+    @Test("each shell's script runs the program", arguments: ["bash", "zsh", "fish"])
     func scripts(shell: String) throws {
         guard case .show(let text) = try parser.parse(["--generate-completion-script", shell]) else {
             Issue.record("no script")
