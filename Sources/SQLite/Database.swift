@@ -4,35 +4,35 @@ import CSQLite
 
 /// A connection to an SQLite database.
 ///
-/// It blocks, and it is used by one thread at a time. Its settings are those for a file that may have been damaged, or
-/// prepared by somebody else (<https://www.sqlite.org/security.html>).
+/// Its methods block. Only one thread may use a connection at a time. The settings are those that SQLite recommends for
+/// untrusted files (<https://www.sqlite.org/security.html>), because a file may be damaged.
 public final class Database {
-    /// How a file is opened.
+    /// The mode in which a file is opened.
     public enum Access: Sendable {
         /// For reading and writing; the file is created if it is missing.
         case readWrite
         /// For reading only.
         case readOnly
-        /// Without sharing the file with other connections, so that it needs no room for their index of its log.
+        /// For reading and writing without other connections, so that no shared-memory file is needed.
         case alone
     }
 
     let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
 
-    /// The longest text, blob or row that is read or written, in bytes.
+    /// The maximum length of a text, blob or row, in bytes.
     private static let longestValue: Int32 = 1 << 20
 
     /// Opens a file.
     ///
     /// - Parameters:
     ///   - path: the file; `:memory:` for a database in memory.
-    ///   - access: how to open it.
+    ///   - access: the mode.
     ///   - timeout: how long to wait for other connections, in milliseconds.
     /// - Throws: ``SQLiteError``.
     public init(path: String, access: Access = .readWrite, timeout: Int32 = usualTimeout) throws(SQLiteError) {
         var handle: OpaquePointer?
-        // No mutex: one thread uses a connection at a time.
+        // No mutex, because only one thread uses a connection at a time.
         let flags = access.flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
         let result = sqlite3_open_v2(path, &handle, flags, nil)
         guard result == SQLITE_OK, let handle else {
@@ -51,7 +51,7 @@ public final class Database {
         _ = statusd_sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0)
     }
 
-    /// How long to wait for other connections if nothing else is said, in milliseconds.
+    /// The default time to wait for other connections, in milliseconds.
     public static let usualTimeout: Int32 = 2000
 
     /// Sets how long to wait for other connections, in milliseconds.
@@ -62,12 +62,12 @@ public final class Database {
         sqlite3_close_v2(handle)
     }
 
-    /// Executes statements that return nothing of interest.
+    /// Executes statements and discards their rows.
     public func execute(_ sql: String) throws(SQLiteError) {
         try check(sqlite3_exec(handle, sql, nil, nil, nil))
     }
 
-    /// A statement with `?` for each parameter, ready to be bound; it is prepared once for each text.
+    /// Returns a statement with `?` for each parameter; it is prepared only once for each text.
     public func statement(_ sql: String) throws(SQLiteError) -> Statement {
         if let statement = statements[sql] {
             statement.reset()
@@ -97,7 +97,7 @@ public final class Database {
     /// The number of rows that the last statement changed.
     public var changedRows: Int { Int(sqlite3_changes64(handle)) }
 
-    /// The row id of the last row that was inserted.
+    /// The ID of the last inserted row.
     public var lastRowID: Int64 { sqlite3_last_insert_rowid(handle) }
 
     func check(_ result: Int32) throws(SQLiteError) {
@@ -106,18 +106,19 @@ public final class Database {
 
     // MARK: Cancelling
 
-    /// Calls `isCancelled` now and then while a statement runs, which then ends with ``SQLiteError/Code/interrupted``
-    /// if it returns true.
+    /// Calls `isCancelled` repeatedly while a statement runs.
+    ///
+    /// If it returns true, the statement fails with ``SQLiteError/Code/interrupted``.
     public func setCancellation(_ isCancelled: @escaping () -> Bool) {
         cancellation = Cancellation(isCancelled)
         let context = Unmanaged.passUnretained(cancellation).toOpaque()
-        sqlite3_progress_handler(handle, Self.instructionsPerLook, asksToCancel, context)
+        sqlite3_progress_handler(handle, Self.instructionsPerCall, cancellationHandler, context)
     }
 
     private var cancellation = Cancellation { false }
 
-    /// About ten microseconds.
-    private static let instructionsPerLook: Int32 = 1000
+    /// The instructions between two calls, which take about 10 µs.
+    private static let instructionsPerCall: Int32 = 1000
 }
 
 extension Database.Access {
@@ -136,7 +137,7 @@ private final class Cancellation {
     init(_ isCancelled: @escaping () -> Bool) { self.isCancelled = isCancelled }
 }
 
-private func asksToCancel(_ context: UnsafeMutableRawPointer?) -> Int32 {
+private func cancellationHandler(_ context: UnsafeMutableRawPointer?) -> Int32 {
     guard let context else { return 0 }
     return Unmanaged<Cancellation>.fromOpaque(context).takeUnretainedValue().isCancelled() ? 1 : 0
 }

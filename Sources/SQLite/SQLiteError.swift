@@ -3,21 +3,21 @@
 import CSQLite
 import Glibc
 
-/// An error of SQLite, or of the file below it.
+/// An error of SQLite or of the underlying file.
 public struct SQLiteError: Error, Equatable, CustomStringConvertible {
-    /// What can be done about it.
+    /// The kinds of errors that callers distinguish.
     public enum Code: Sendable {
         /// The file is not a database, or is damaged (`SQLITE_CORRUPT`, `SQLITE_NOTADB`).
         case damaged
-        /// The disk, or the quota, is full (`SQLITE_FULL`).
+        /// The disk or the quota is full (`SQLITE_FULL`).
         case full
-        /// The file, or its directory, may not be written (`SQLITE_READONLY`, `SQLITE_PERM`, `SQLITE_CANTOPEN`).
+        /// The file or its directory is not writable (`SQLITE_READONLY`, `SQLITE_PERM`, `SQLITE_CANTOPEN`).
         case inaccessible
-        /// The process has too many files open (`EMFILE`).
+        /// The process has too many open files (`EMFILE`).
         case outOfDescriptors
         /// Another process has locked the file (`SQLITE_BUSY`).
         case busy
-        /// The statement does not fit the tables (`SQLITE_ERROR`).
+        /// The statement does not match the tables (`SQLITE_ERROR`).
         case unfit
         /// The call was cancelled (`SQLITE_INTERRUPT`).
         case interrupted
@@ -25,25 +25,31 @@ public struct SQLiteError: Error, Equatable, CustomStringConvertible {
         case other
     }
 
-    /// What can be done about it.
+    /// The kind of error.
     public let code: Code
     /// The reason as one phrase: “disk I/O error”.
     public let description: String
 
-    /// An error that the caller found in a database.
+    /// Creates an error that the caller found in a database.
     public init(_ code: Code, _ description: String) {
         self.code = code
         self.description = description
     }
 
-    /// The error of a result code, with the words of the connection if it has any.
+    /// Creates the error for a result code, with the connection's message if there is one.
     init(result: Int32, database: OpaquePointer?) {
-        let words = sqlite3_errmsg(database).map { String(cString: $0) }
+        let message = sqlite3_errmsg(database).map { String(cString: $0) }
         let general = sqlite3_errstr(result).map { String(cString: $0) } ?? "error \(result)"
         let systemError = database.map { sqlite3_system_errno($0) } ?? 0
         code = systemError == EMFILE ? .outOfDescriptors : Code(result: result)
-        let reason = database == nil ? general : words ?? general
+        let reason = database == nil ? general : message ?? general
         description = systemError == 0 ? reason : "\(reason) (\(Self.systemReason(systemError)))"
+    }
+
+    /// The system's message for an error number, in lower case.
+    private static func systemReason(_ number: Int32) -> String {
+        let text = String(cString: strerror(number))
+        return text.prefix(1).lowercased() + text.dropFirst()
     }
 }
 

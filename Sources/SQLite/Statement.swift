@@ -2,9 +2,10 @@
 
 import CSQLite
 
-/// A prepared statement: bound, then stepped through its rows.
+/// A prepared statement: bind its parameters, then step through its rows.
 ///
-/// Columns and parameters count from 0. A column of an unexpected type counts as null, so a damaged row cannot do harm.
+/// Columns and parameters are counted from 0. A column of an unexpected type is read as null, so that a damaged row
+/// does no harm.
 public final class Statement {
     private let handle: OpaquePointer
     private unowned let database: Database
@@ -20,7 +21,7 @@ public final class Statement {
 
     deinit { sqlite3_finalize(handle) }
 
-    /// Ends the rows and forgets the parameters.
+    /// Discards the remaining rows and the parameters.
     public func reset() {
         sqlite3_reset(handle)
         sqlite3_clear_bindings(handle)
@@ -39,7 +40,7 @@ public final class Statement {
         guard var value else { return try database.check(sqlite3_bind_null(handle, index + 1)) }
         let result = value.withUTF8 { bytes in
             bytes.withMemoryRebound(to: CChar.self) {
-                // An empty text has no address, which would be bound as null.
+                // An empty text may have no address, which SQLite would bind as null.
                 guard let start = $0.baseAddress else { return statusd_sqlite3_bind_text(handle, index + 1, "", 0) }
                 return statusd_sqlite3_bind_text(handle, index + 1, start, Int32($0.count))
             }
@@ -49,7 +50,7 @@ public final class Statement {
 
     // MARK: Rows
 
-    /// Moves on to the next row; returns false after the last one.
+    /// Moves to the next row; returns false after the last one.
     public func step() throws(SQLiteError) -> Bool {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true
@@ -67,12 +68,12 @@ public final class Statement {
         reset()
     }
 
-    /// The integer in a column; nil if it has none.
+    /// The integer in a column; nil if the column has another type.
     public func integer(_ column: Int32) -> Int64? {
         sqlite3_column_type(handle, column) == SQLITE_INTEGER ? sqlite3_column_int64(handle, column) : nil
     }
 
-    /// The text in a column; nil if it has none, or it is not UTF-8.
+    /// The text in a column; nil if the column has another type, or is not UTF-8.
     public func text(_ column: Int32) -> String? {
         guard sqlite3_column_type(handle, column) == SQLITE_TEXT, let start = sqlite3_column_text(handle, column)
         else { return nil }

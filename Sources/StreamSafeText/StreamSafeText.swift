@@ -2,15 +2,16 @@
 
 /// The Stream-Safe Text Process of Unicode (UAX #15, section 13).
 ///
-/// Swift compares, hashes and searches strings by canonical equivalence, for which it sorts combining characters that
-/// follow each other. That takes the square of their number: seconds for a message of 64 KiB. So no text of another
-/// process that is compared has many in a row.
+/// Swift compares, hashes and searches strings by canonical equivalence. For that it sorts runs of combining
+/// characters, in quadratic time: a message of 64 KiB takes seconds. So text from other processes must not contain long
+/// runs if it is compared.
 package enum StreamSafeText {
-    /// How many combining characters may follow each other; no language needs more.
+    /// The maximum number of combining characters in a row; no language needs more.
     private static let maximum = 30
 
-    /// The text with a combining grapheme joiner (U+034F), which is not visible, before the 31st combining character in
-    /// a row.
+    /// Returns the text with a combining grapheme joiner (U+034F) after 30 combining characters in a row.
+    ///
+    /// The joiner is invisible.
     package static func text(_ text: consuming String) -> String {
         guard let separated = text.withUTF8(separated) else { return text }
         return String(decoding: separated, as: UTF8.self)
@@ -35,8 +36,9 @@ package enum StreamSafeText {
         return start == 0 ? nil : separated + text[start...]
     }
 
-    /// Whether a combining character may begin with this byte: no ASCII or Latin letter, ideograph or Hangul syllable
-    /// does.
+    /// Whether a combining character may start with this byte.
+    ///
+    /// ASCII and Latin letters, ideographs and Hangul syllables do not.
     private static func mayCombine(_ lead: UInt8) -> Bool {
         switch lead {
         case ..<0xCC, 0xE4...0xE9, 0xEB...0xED: false
@@ -44,11 +46,11 @@ package enum StreamSafeText {
         }
     }
 
-    /// The number of combining characters that the character at an offset stands for.
+    /// The number of combining characters into which the character at an offset is decomposed.
     private static func combiningCharacters(
         _ text: UnsafeBufferPointer<UInt8>, _ offset: Int, _ length: Int
     ) -> Int {
-        func bits(_ place: Int) -> UInt32 { UInt32(text[offset &+ place] & 0x3F) }
+        func bits(_ index: Int) -> UInt32 { UInt32(text[offset &+ index] & 0x3F) }
         let value =
             switch length {
             case 2: UInt32(text[offset] & 0x1F) &<< 6 | bits(1)
@@ -56,7 +58,7 @@ package enum StreamSafeText {
             default: UInt32(text[offset] & 0x07) &<< 18 | bits(1) &<< 12 | bits(2) &<< 6 | bits(3)
             }
         switch value {
-        // Vowel signs of Tibetan that have no combining class, but are decomposed into two characters that have one.
+        // Tibetan vowel signs without a combining class that decompose into two characters with one.
         case 0x0F73, 0x0F75, 0x0F81: return 2
         default:
             guard let scalar = Unicode.Scalar(value) else { return 0 }

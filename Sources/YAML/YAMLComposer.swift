@@ -9,7 +9,7 @@ struct YAMLComposer {
 
     init(_ events: YAMLEvents) { self.events = events }
 
-    /// The root of the one document; nil if the stream has none.
+    /// Returns the root of the only document; nil if there is none.
     mutating func document() throws(YAMLError) -> YAMLNode? {
         var root: YAMLNode?
         while true {
@@ -24,7 +24,7 @@ struct YAMLComposer {
         }
     }
 
-    /// The node that begins with an event; nil at the end of a sequence or mapping.
+    /// Returns the node that begins with an event; nil at the end of a sequence or mapping.
     private mutating func node(_ event: YAMLEvents.Event, at mark: YAMLNode.Mark) throws(YAMLError) -> YAMLNode? {
         switch event {
         case .scalar(let text, let isPlain, let anchor):
@@ -62,9 +62,9 @@ struct YAMLComposer {
             guard let name = key.string else { throw YAMLError(key.mark, "a key must be text") }
             if name == "<<" { throw YAMLError(key.mark, "merge keys (<<) are not supported") }
             if let line = lines.updateValue(key.mark.line, forKey: name) {
-                throw YAMLError(key.mark, "duplicate key “\(key.keyToShow)”, which line \(line) has, too")
+                throw YAMLError(key.mark, "duplicate key “\(key.keyToShow)”, already in line \(line)")
             }
-            // libyaml reports a value for each key, an empty one if the text has none.
+            // libyaml reports a value for each key; it is empty if the text has none.
             guard let value = try next() else { break }
             members.append((key, value))
         }
@@ -72,7 +72,7 @@ struct YAMLComposer {
     }
 
     private mutating func aliased(_ name: String, at mark: YAMLNode.Mark) throws(YAMLError) -> YAMLNode {
-        // An anchor is known once its node is complete, so an alias cannot stand for what contains it.
+        // An anchor is recorded after its node is complete, so an alias cannot refer to a node that contains it.
         guard let node = anchors[name] else {
             // The text is not shown because it may be a secret.
             throw YAMLError(

@@ -3,15 +3,16 @@
 import CYAML
 import Glibc
 
-/// Reads a YAML document with libyaml into a tree of nodes.
+/// Reads a YAML document into a tree of nodes, with libyaml.
 ///
-/// It reads the part of YAML that configuration files need: one document, scalars as keys, no tags or tag directives.
-/// To bound the cost of a hostile file, it limits nesting (``maximumDepth``) and the nodes that aliases add
-/// (``maximumAliasedNodes``).
+/// It supports the part of YAML that configuration files need: one document, scalars as keys, no tags. To bound the
+/// cost of any file, it limits the nesting (``maximumDepth``) and the nodes that aliases add (``maximumAliasedNodes``).
 public enum YAMLDocument {
-    /// The deepest nesting of sequences and mappings.
+    /// The maximum nesting of sequences and mappings.
     public static let maximumDepth = 32
-    /// The most nodes that all aliases together may add; a few hundred bytes of nested aliases could add billions.
+    /// The maximum number of nodes that all aliases together may add.
+    ///
+    /// Without a limit, a few hundred bytes of nested aliases could add billions.
     public static let maximumAliasedNodes = 10_000
 
     /// Reads the document in `text`; returns nil if the text is empty.
@@ -35,9 +36,9 @@ public enum YAMLDocument {
         }
     }
 
-    /// The first line that starts with `%TAG`, counted from 1.
+    /// Returns the number of the first line that starts with `%TAG`, counted from 1.
     ///
-    /// libyaml compares each tag directive with all before it, which takes seconds for a file of a megabyte.
+    /// libyaml compares each tag directive with all earlier ones, which takes seconds for a file of a megabyte.
     private static func lineOfTagDirective(in text: UnsafeBufferPointer<UInt8>) -> Int? {
         var line = 1
         var start = 0
@@ -49,4 +50,19 @@ public enum YAMLDocument {
         }
         return nil
     }
+}
+
+/// The reason why ``YAMLDocument`` cannot read a text.
+public struct YAMLError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The position of the error; nil if unknown.
+    public let mark: YAMLNode.Mark?
+    /// The reason, as a phrase.
+    public let reason: String
+
+    init(_ mark: YAMLNode.Mark?, _ reason: String) {
+        self.mark = mark
+        self.reason = reason
+    }
+
+    public var description: String { mark.map { "line \($0.line), column \($0.column): \(reason)" } ?? reason }
 }

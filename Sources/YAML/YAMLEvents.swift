@@ -3,7 +3,7 @@
 import CYAML
 import StreamSafeText
 
-/// The events that libyaml's parser finds in a text, as Swift values.
+/// The events that libyaml's parser reports, as Swift values.
 struct YAMLEvents {
     enum Event {
         /// The stream or a document begins or ends.
@@ -25,7 +25,7 @@ struct YAMLEvents {
         self.text = text
     }
 
-    /// The next event and the place where it starts.
+    /// Returns the next event and the position where it starts.
     func next() throws(YAMLError) -> (event: Event, mark: YAMLNode.Mark) {
         var raw = yaml_event_t()
         guard yaml_parser_parse(parser, &raw) == 1 else { throw failure }
@@ -62,7 +62,7 @@ struct YAMLEvents {
         if tag != nil { throw YAMLError(mark, "text that starts with ! must be quoted; tags are not supported") }
     }
 
-    /// The place of a byte of the text.
+    /// The position of a byte of the text.
     private func mark(at offset: Int) -> YAMLNode.Mark {
         let before = text.prefix(offset)
         let lineStart = before.lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
@@ -80,7 +80,7 @@ struct YAMLEvents {
         let problem = state.problem.map { String(cString: $0) } ?? "syntax error"
         switch state.error {
         case YAML_MEMORY_ERROR: return YAMLError(nil, "out of memory")
-        // The parser reads ahead, so its mark is not at the byte that it cannot read.
+        // The parser reads ahead, so its mark is not at the unreadable byte.
         case YAML_READER_ERROR: return YAMLError(mark(at: state.problem_offset), problem)
         case YAML_SCANNER_ERROR where state.buffer.pointer?.pointee == UInt8(ascii: "\t"):
             return YAMLError(YAMLNode.Mark(state.problem_mark), "tab in the indentation; use spaces")
@@ -100,4 +100,37 @@ struct YAMLEvents {
 
 extension YAMLNode.Mark {
     fileprivate init(_ mark: yaml_mark_t) { self.init(line: Int(mark.line) + 1, column: Int(mark.column) + 1) }
+}
+
+/// Advice on the problems that libyaml reports most often.
+struct YAMLExplanation {
+    let text: String
+    /// Whether the error is at the beginning of the unfinished part, not where libyaml noticed it.
+    let isAtBeginning: Bool
+
+    /// Looks up the explanation of one of libyaml's texts; nil if there is none.
+    init?(of problem: String) {
+        guard let text = Self.beginnings[problem] ?? Self.texts[problem] else { return nil }
+        self.text = text
+        isAtBeginning = Self.beginnings[problem] != nil
+    }
+
+    private static let beginnings = [
+        "could not find expected ':'": "a key needs a colon and a space after it",
+        "did not find expected ',' or '}'": "missing “,” or “}” after the “{”",
+        "did not find expected ',' or ']'": "missing “,” or “]” after the “[”",
+        "found unexpected end of stream": "unclosed quote",
+        "did not find expected alphabetic or numeric character": "text that starts with * or & must be quoted",
+    ]
+
+    private static let texts = [
+        "mapping values are not allowed in this context":
+            "unexpected “: ”; quote the text, or fix the indentation or a missing space after a colon "
+            + "in this line or the line before",
+        "did not find expected key": "wrong indentation, or text after a closing quote or bracket",
+        "did not find expected '-' indicator": "wrong indentation in a list",
+        "did not find expected node content":
+            "unclosed bracket, or text in brackets that must be quoted, such as '[::1]:80'",
+        "found unknown escape character": "unknown escape; use single quotes, in which a backslash is a backslash",
+    ]
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A value of a YAML document and its place in the text.
+/// A value of a YAML document and its position in the text.
 public struct YAMLNode: Sendable {
-    /// A place in a text.
+    /// A position in a text.
     public struct Mark: Hashable, Sendable {
         /// The line, counted from 1.
         public var line: Int
@@ -12,16 +12,16 @@ public struct YAMLNode: Sendable {
 
     /// The three kinds of values.
     public enum Content: Sendable {
-        /// A text. A plain one has no quotation marks, so it may mean null, a number, true or false.
+        /// A text. A plain scalar has no quotes, so it may mean null, a number, true or false.
         case scalar(String, isPlain: Bool)
         case sequence([YAMLNode])
-        /// The members in the order of the text; keys are scalars, and no two are equal.
+        /// The members in the order of the text; keys are unique scalars.
         case mapping([(key: YAMLNode, value: YAMLNode)])
     }
 
     /// The value.
     public let content: Content
-    /// Where it starts; for an alias, where the aliased value starts.
+    /// The position where the value starts; for an alias, where the aliased value starts.
     public let mark: Mark
     /// The number of nodes in it, including itself.
     let size: Int
@@ -52,7 +52,7 @@ public struct YAMLNode: Sendable {
         if case .mapping(let members) = content { members } else { nil }
     }
 
-    /// Whether it is null: `~`, `null` or nothing, without quotation marks.
+    /// Whether the value is null: `~`, `null` or nothing, without quotes.
     public var isNull: Bool {
         guard case .scalar(let text, isPlain: true) = content else { return false }
         return ["", "~", "null", "Null", "NULL"].contains(text)
@@ -70,7 +70,9 @@ public struct YAMLNode: Sendable {
 }
 
 extension YAMLNode {
-    /// A key without the text after a colon, which may be a secret value whose space was forgotten.
+    /// The key without the text after a colon.
+    ///
+    /// That text may be a secret value, if the space after the colon was forgotten.
     public var keyToShow: String {
         let text = string ?? "?"
         let start = text.prefix { $0 != ":" }

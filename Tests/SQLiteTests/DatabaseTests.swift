@@ -25,7 +25,7 @@ struct DatabaseTests {
         return rows
     }
 
-    @Test("return the values that were bound, also null and empty texts")
+    @Test("return the bound values, including null and empty texts")
     func values() throws {
         let database = try database()
         try insert(1, "a\0b", into: database)
@@ -44,7 +44,7 @@ struct DatabaseTests {
         #expect(try rows(of: database) == ["nil nil", "nil nil", "nil nil"])
     }
 
-    @Test("undo a transaction that fails")
+    @Test("roll back a transaction that fails")
     func rollback() throws {
         let database = try database()
         try insert(1, nil, into: database)
@@ -59,7 +59,7 @@ struct DatabaseTests {
         #expect(try rows(of: database).isEmpty)
     }
 
-    @Test("give the reason of an error as one phrase")
+    @Test("report the reason for an error as one phrase")
     func reasons() throws {
         #expect(throws: SQLiteError(.inaccessible, "unable to open database file (no such file or directory)")) {
             try Database(path: "/nonexistent/file")
@@ -71,10 +71,10 @@ struct DatabaseTests {
     @Test("end a statement that is cancelled")
     func cancelling() throws {
         let database = try database()
-        var looks = 0
+        var calls = 0
         database.setCancellation {
-            looks += 1
-            return looks == 3
+            calls += 1
+            return calls == 3
         }
         let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
         #expect(throws: SQLiteError(.interrupted, "interrupted")) { try database.execute(endless) }

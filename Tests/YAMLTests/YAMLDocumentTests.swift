@@ -14,14 +14,15 @@ import Testing
         }
     }
 
-    // Without the text itself, which may be a secret.
+    // The text itself is not shown, because it may be a secret.
     private static let tag = "text that starts with ! must be quoted; tags are not supported"
     private static let unexpectedColon =
-        "unexpected “: ”; quote the text, or look in this line and the one before for a wrong indentation or a missing space after a colon"
+        "unexpected “: ”; quote the text, or fix the indentation or a missing space after a colon in this line or the "
+        + "line before"
     private static let unknownAlias =
         "text that starts with * must be quoted; an alias must be defined with & before it is used"
 
-    @Test("values keep their places, and mappings their order")
+    @Test("values have their positions, and mappings keep their order")
     func places() throws {
         let root = try #require(try YAMLDocument.read("select: db\nservers:\n  web: { push: true }\n  db: [a, 'b']\n"))
         let members = try #require(root.mapping)
@@ -33,7 +34,7 @@ import Testing
         #expect(servers[1].value.sequence?[1].mark == YAMLNode.Mark(line: 4, column: 11))
     }
 
-    @Test("quotation marks make null and true texts", arguments: ["~", "null", "", "true", "no"])
+    @Test("quotes turn null and true into texts", arguments: ["~", "null", "", "true", "no"])
     func plainAndQuoted(word: String) throws {
         let members = try #require(try YAMLDocument.read("plain: \(word)\nquoted: '\(word)'")?.mapping)
         #expect(members[0].value.isNull || members[0].value.bool != nil)
@@ -47,26 +48,26 @@ import Testing
         #expect(node == nil || node?.isNull == true)
     }
 
-    @Test("block texts, escapes and characters beyond ASCII are read as YAML says")
+    @Test("block texts, escapes and non-ASCII characters are read as YAML defines")
     func texts() throws {
         let text = "a: |\n  one\n  two\nb: \"\\u00e9\\n\"\nc: Zürich 🚦\n"
         let members = try #require(try YAMLDocument.read(text)?.mapping)
         #expect(members.map(\.value.string) == ["one\ntwo\n", "é\n", "Zürich 🚦"])
     }
 
-    @Test("of many combining characters in a row, a text has a joiner after 30, so that it is quickly compared")
+    @Test("a joiner separates combining characters after 30 in a row, so that comparing a text is fast")
     func combiningCharacters() throws {
         let marks = String(repeating: "\u{301}", count: 30)
         let members = try #require(try YAMLDocument.read("x\(marks)\u{301}: [y\(marks)\u{301}]\n")?.mapping)
         #expect(members.map(\.key.string) == ["x\(marks)\u{34F}\u{301}"])
         #expect(members[0].value.sequence?.map(\.string) == ["y\(marks)\u{34F}\u{301}"])
-        // Would take minutes without joiners.
+        // This would take minutes without joiners.
         let long = String(repeating: "\u{301}\u{316}", count: 50_000)
         let line = error(in: "? x\(long)\n: 1\n? x\(long)\n: 2\n")?.mark?.line
         #expect(line == 3)
     }
 
-    @Test("an alias stands for an earlier value, with that value's place")
+    @Test("an alias refers to an earlier value and has that value's position")
     func aliases() throws {
         let members = try #require(try YAMLDocument.read("a: &x [1, 2]\nb: *x\n")?.mapping)
         #expect(members[1].value.sequence?.map(\.string) == ["1", "2"])
@@ -74,10 +75,10 @@ import Testing
     }
 
     @Test(
-        "an error names the place and says what to do",
+        "an error gives the line and says what to do",
         arguments: [
-            ("a: 1\na: 2\n", 2, "duplicate key “a”, which line 1 has, too"),
-            ("{ a:b, a:b }", 1, "duplicate key “a:…”, which line 1 has, too"),
+            ("a: 1\na: 2\n", 2, "duplicate key “a”, already in line 1"),
+            ("{ a:b, a:b }", 1, "duplicate key “a:…”, already in line 1"),
             ("a: *x\n", 1, Self.unknownAlias),
             ("a: &x [*x]\n", 1, Self.unknownAlias),
             ("a: 1\n---\nb: 2\n", 2, "a second document starts here; keep one"),
