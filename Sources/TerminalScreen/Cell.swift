@@ -2,24 +2,24 @@
 
 import TerminalText
 
-/// One place on a screen.
+/// One cell of a screen.
 struct Cell: Hashable {
-    /// What it shows; nil for the right half of a wide character.
+    /// The character; nil in the right half of a wide character.
     var character: Character?
     var rendition = Rendition()
 
     static let blank = Cell(character: " ")
 }
 
-/// How characters look: the parts of ECMA-48's “select graphic rendition” that every terminal has.
+/// The appearance of characters: the parts of ECMA-48's “select graphic rendition” that every terminal supports.
 struct Rendition: Hashable {
     var isStrong = false
     var isFaint = false
     var isReversed = false
-    /// 30 to 37, or 90 to 97; nil for the terminal's own.
+    /// The colour code, from 30 to 37 or 90 to 97; nil for the terminal's default.
     var colour: UInt8?
 
-    /// The control sequence that sets exactly this.
+    /// The control sequence that sets exactly this appearance.
     var sequence: String {
         var codes = "0"
         if isStrong { codes += ";1" }
@@ -29,7 +29,7 @@ struct Rendition: Hashable {
         return "\u{1b}[\(codes)m"
     }
 
-    /// Takes over the codes of a control sequence; unknown ones are ignored.
+    /// Applies the codes of a control sequence; unknown codes are ignored.
     mutating func apply(_ codes: some Sequence<Int>) {
         for code in codes {
             switch code {
@@ -49,9 +49,9 @@ struct Rendition: Hashable {
 struct CellRow: Hashable {
     private(set) var cells: [Cell]
 
-    /// The cells of a line: text with control sequences for its rendition, cut to this width.
+    /// Creates the cells of a line, cut to this width.
     ///
-    /// Other control characters are left out.
+    /// The line is text with control sequences for its rendition; other control characters are dropped.
     init(_ line: String, width: Int) {
         cells = []
         cells.reserveCapacity(width)
@@ -68,13 +68,13 @@ struct CellRow: Hashable {
             cells.append(Cell(character: character, rendition: rendition))
             for _ in 1..<columns { cells.append(Cell(character: nil, rendition: rendition)) }
         }
-        // What follows the text has its rendition, too, as after a line that is reversed to its end.
+        // If the text ends reversed, the rest of the row is reversed too.
         var blank = Cell.blank
         blank.rendition.isReversed = rendition.isReversed
         while cells.count < width { cells.append(blank) }
     }
 
-    /// Takes a control sequence off the text, and its codes if it is about the rendition.
+    /// Removes a control sequence from the text, and applies it if it sets the rendition.
     private static func apply(_ rest: inout Substring, to rendition: inout Rendition) {
         guard rest.first == "[" else { return }
         rest.removeFirst()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a user does with the keyboard or the mouse.
+/// An action with the keyboard or the mouse.
 public enum Key: Hashable, Sendable {
     /// A character.
     case character(Character)
@@ -8,25 +8,25 @@ public enum Key: Hashable, Sendable {
     case control(Character)
     case up, down, left, right, pageUp, pageDown, home, end
     case enter, escape, backspace, tab, delete
-    /// The left mouse button was pressed, at this row and column, from 0.
+    /// The left mouse button was pressed at this row and column, counted from 0.
     case click(row: Int, column: Int)
     case wheelUp, wheelDown
 }
 
-/// Reads keys from the bytes that a terminal sends (xterm's control sequences, which all terminals have today).
+/// Reads keys from the bytes that a terminal sends: xterm's control sequences, which all terminals use today.
 public struct KeyDecoder {
-    /// A sequence is not longer than this; what is longer is dropped.
+    /// The maximum length of a sequence; longer ones are dropped.
     private static let longestSequence = 32
 
     private var pending: [UInt8] = []
 
-    /// A decoder without input.
+    /// Creates a decoder without input.
     public init() {}
 
-    /// Whether a sequence has begun that may be the escape key alone.
+    /// Whether an incomplete sequence is pending, which may be the escape key alone.
     public var isUndecided: Bool { !pending.isEmpty }
 
-    /// The keys that the bytes complete.
+    /// Takes bytes and returns the keys that they complete.
     public mutating func keys(_ bytes: some Sequence<UInt8>) -> [Key] {
         pending += bytes
         var keys: [Key] = []
@@ -37,13 +37,16 @@ public struct KeyDecoder {
         return keys
     }
 
-    /// The keys that have begun, if nothing has followed for a while: the escape key.
+    /// Drops the pending sequence, to be called when nothing has followed for a while; returns the escape key if it was
+    /// that.
     public mutating func flush() -> [Key] {
         defer { pending = [] }
         return pending == [0x1B] ? [.escape] : []
     }
 
-    /// The next key, nil if its bytes mean nothing, and the number of its bytes; nil if more bytes are needed.
+    /// Returns the next key and the number of its bytes; nil if more bytes are needed.
+    ///
+    /// The key is nil if its bytes have no meaning.
     private static func next(_ bytes: ArraySlice<UInt8>) -> (Key?, Int)? {
         guard let first = bytes.first else { return nil }
         switch first {
@@ -72,12 +75,12 @@ public struct KeyDecoder {
         case UInt8(ascii: "["): return sequence(rest.dropFirst())
         // Application mode: ESC O and a letter.
         case UInt8(ascii: "O"): return rest.dropFirst().first.map { (named($0, []), 3) }
-        // The escape key, and then another one.
+        // The escape key, followed by another key.
         default: return (.escape, 1)
         }
     }
 
-    /// A control sequence behind `ESC [`: parameters, and a final byte.
+    /// Reads a control sequence after `ESC [`: parameters and a final byte.
     private static func sequence(_ bytes: ArraySlice<UInt8>) -> (Key?, Int)? {
         guard let end = bytes.firstIndex(where: { 0x40...0x7E ~= $0 }) else {
             return bytes.count > longestSequence ? (nil, bytes.count + 2) : nil
@@ -114,12 +117,13 @@ public struct KeyDecoder {
         }
     }
 
-    /// The columns and rows that a terminal may have, counted from 1.
-    private static let places = 1...65_535
+    /// The valid columns and rows, counted from 1.
+    private static let positions = 1...65_535
 
-    /// A report of the mouse (mode 1006): button, column, row; `M` for pressed.
+    /// Reads a mouse report (mode 1006): button, column and row; the final byte `M` means pressed.
     private static func mouse(_ final: UInt8, _ parameters: [Int]) -> Key? {
-        guard parameters.count == 3, final == UInt8(ascii: "M"), places ~= parameters[1], places ~= parameters[2]
+        guard parameters.count == 3, final == UInt8(ascii: "M"), positions ~= parameters[1],
+            positions ~= parameters[2]
         else { return nil }
         switch parameters[0] {
         case 0: return .click(row: parameters[2] - 1, column: parameters[1] - 1)

@@ -2,7 +2,7 @@
 
 import TerminalText
 
-/// What a terminal shows, so that only what has changed is written.
+/// The contents of a terminal, kept so that only changes are written.
 public struct Screen {
     /// The size of a terminal.
     public struct Size: Hashable, Sendable {
@@ -11,7 +11,7 @@ public struct Screen {
         /// The number of rows.
         public var height: Int
 
-        /// A size; each is at least 1.
+        /// Creates a size; values below 1 become 1.
         public init(width: Int, height: Int) {
             self.width = max(1, width)
             self.height = max(1, height)
@@ -21,20 +21,20 @@ public struct Screen {
     private var size: Size?
     private var rows: [CellRow] = []
 
-    /// A screen of which nothing is known.
+    /// Creates a screen with unknown contents.
     public init() {}
 
-    /// Forgets what the terminal shows, so that the next update writes all of it.
+    /// Forgets the contents, so that the next update writes everything.
     public mutating func forget() { size = nil }
 
-    /// What to write, so that a terminal of this size shows these lines; empty if it does already.
+    /// Returns the output that makes a terminal of this size show these lines; empty if it already does.
     ///
     /// A line is text with control sequences for its rendition. Rows without a line are blank.
     public mutating func update(_ lines: [String], size: Size) -> String {
         let new = (0..<size.height).map { CellRow($0 < lines.count ? lines[$0] : "", width: size.width) }
         var writer = Writer()
         if self.size != size {
-            // The terminal may have wrapped what it showed.
+            // The terminal may have wrapped its lines.
             writer.clear()
             rows = Array(repeating: CellRow("", width: size.width), count: size.height)
         }
@@ -47,9 +47,9 @@ public struct Screen {
     }
 }
 
-/// Writes the cells that differ.
+/// Writes the cells that have changed.
 private struct Writer {
-    /// This many equal cells are written again, because moving the cursor takes as many bytes.
+    /// The minimum number of unchanged cells to skip: moving the cursor takes as many bytes as fewer cells.
     private static let shortestSkip = 6
 
     private var output = ""
@@ -72,7 +72,7 @@ private struct Writer {
         }
     }
 
-    /// Writes cells until there are many that are equal; returns the column behind them.
+    /// Writes cells until a long run of unchanged ones; returns the column after the written cells.
     private mutating func writeRun(_ old: CellRow, _ new: CellRow, row: Int, from start: Int) -> Int {
         var column = start
         var end = start
@@ -80,8 +80,8 @@ private struct Writer {
             if old.cells[column] != new.cells[column] { end = column + 1 }
             column += 1
         }
-        for place in start..<end {
-            let cell = new.cells[place]
+        for column in start..<end {
+            let cell = new.cells[column]
             guard let character = cell.character else { continue }
             if cell.rendition != rendition {
                 rendition = cell.rendition
@@ -91,12 +91,12 @@ private struct Writer {
                 output.append(character)
                 continue
             }
-            // Some terminals draw less than its cells, and would leave what was there. And they do not agree where the
-            // cursor is then.
+            // Terminals disagree on how many cells they draw, and on the position of the cursor afterwards. So the
+            // cells are cleared first, and the cursor is moved.
             output += String(repeating: " ", count: character.displayWidth)
-            move(row, place)
+            move(row, column)
             output.append(character)
-            return place + character.displayWidth
+            return column + character.displayWidth
         }
         return end
     }

@@ -6,11 +6,11 @@ import Testing
 
 @Suite("Keys") struct KeyTests {
     @Test(
-        "terminals' bytes are keys",
+        "the bytes of terminals are decoded to keys",
         arguments: [
             ("j", [.character("j")]), ("\u{1b}[A", [.up]), ("\u{1b}OB", [.down]), ("\u{1b}[5~", [.pageUp]),
-            ("\r", [.enter]),
-            ("\u{7f}", [.backspace]), ("\u{3}", [.control("c")]), ("é日", [.character("é"), .character("日")]),
+            ("\r", [.enter]), ("\u{7f}", [.backspace]), ("\u{3}", [.control("c")]),
+            ("é日", [.character("é"), .character("日")]),
             ("\u{1b}[1;5C", [.right]),
             ("\u{1b}[<0;1;-9223372036854775808M\u{1b}[<0;9223372036854775807;1M", []),
             ("\u{1b}[<0;5;3M\u{1b}[<0;5;3m", [.click(row: 2, column: 4)]),
@@ -26,7 +26,7 @@ import Testing
         #expect(!slow.isUndecided)
     }
 
-    @Test("the escape key is one if nothing follows it")
+    @Test("an escape byte is the escape key if nothing follows it")
     func escape() {
         var decoder = KeyDecoder()
         #expect(decoder.keys([0x1B]) == [])
@@ -35,7 +35,7 @@ import Testing
         #expect(decoder.keys(Array("[A".utf8)) == [.character("["), .character("A")])
     }
 
-    @Test("bytes that are no keys are dropped, and what follows is read")
+    @Test("invalid bytes are dropped, and the following keys are read")
     func junk() {
         var decoder = KeyDecoder()
         #expect(decoder.keys([0xFF, 0x00, 0xC3, 0x28, 0x6A]) == [.character("("), .character("j")])

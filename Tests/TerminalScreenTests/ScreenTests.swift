@@ -12,14 +12,14 @@ import Testing
         screen.update(lines, size: size ?? self.size).replacing("\u{1b}", with: "^")
     }
 
-    @Test("the first update clears the terminal and writes all, and the same lines again write nothing")
+    @Test("the first update clears the terminal and writes everything; repeating it writes nothing")
     func first() {
         var screen = Screen()
         #expect(update(&screen, ["Signed In", "", "ok"]) == "^[0m^[2J^[1;1HSigned In^[3;1Hok")
         #expect(update(&screen, ["Signed In", "", "ok"]) == "")
     }
 
-    @Test("only what has changed is written, and what is no longer there is blank")
+    @Test("only changes are written, and removed text becomes blank")
     func changes() {
         var screen = Screen()
         _ = update(&screen, ["db  Signed In", "web up"])
@@ -28,7 +28,7 @@ import Testing
         #expect(update(&screen, ["db", "web up", "x                  y"]) == "^[3;1Hx^[3;20Hy")
     }
 
-    @Test("colours are set where they change, and are off at the end")
+    @Test("colours are set where they change, and reset at the end")
     func colours() {
         var screen = Screen()
         _ = update(&screen, [])
@@ -44,7 +44,7 @@ import Testing
         #expect(update(&screen, ["\u{1b}[7mdb"]) == "^[1;1H^[0;7mdb" + String(repeating: " ", count: 18) + "^[0m")
     }
 
-    @Test("wide characters take two cells, are replaced as a whole, and are left out if half of them does not fit")
+    @Test("wide characters take two cells, are replaced as a whole, and are omitted if only half of them fits")
     func wide() {
         var screen = Screen()
         _ = update(&screen, ["日本 x"])
@@ -56,15 +56,15 @@ import Testing
     }
 
     @Test(
-        "the cells of a character whose width is uncertain are blank before, and the cursor is placed again behind it")
+        "the cells of a character of uncertain width are cleared first, and the cursor is moved behind it afterwards")
     func uncertain() {
         var screen = Screen()
         _ = update(&screen, [])
         #expect(update(&screen, ["👍🏽 up"]) == "^[1;1H  ^[1;1H👍🏽^[1;4Hup")
     }
 
-    @Test("a new size, and a terminal that was used by another program, are drawn anew")
-    func anew() {
+    @Test("everything is drawn again after a new size, and after another program used the terminal")
+    func again() {
         var screen = Screen()
         _ = update(&screen, ["Signed In"])
         #expect(update(&screen, ["Signed In"], Screen.Size(width: 6, height: 1)) == "^[0m^[2J^[1;1HSigned")
@@ -72,7 +72,7 @@ import Testing
         #expect(update(&screen, ["db"], Screen.Size(width: 6, height: 1)) == "^[0m^[2J^[1;1Hdb")
     }
 
-    @Test("control characters and other control sequences in a line are left out")
+    @Test("control characters and other control sequences in a line are dropped")
     func controls() {
         var screen = Screen()
         #expect(update(&screen, ["a\u{1b}[2Jb\u{7}c\td"]) == "^[0m^[2J^[1;1Habcd")

@@ -6,22 +6,22 @@ import Testing
 
 @Suite("Text on terminals") struct DisplayWidthTests {
     @Test(
-        "text takes the columns that terminals need for it",
+        "the display width is the number of columns that terminals need",
         arguments: [
             ("Signed In", 9), ("", 0), ("é", 1), ("e\u{301}", 1), ("日本", 4), ("ｱ", 1), ("한", 2),
             ("\u{1112}\u{1161}\u{11ab}", 2),
-            ("🚀", 2), ("❤", 1), ("❤\u{FE0F}", 2), ("👍🏽", 2), ("👩‍👩‍👧‍👦", 2), ("🇩🇪", 2), ("🫨", 2), ("क्ष", 2), ("a\u{34F}b", 2),
-            ("x\u{200B}y", 2),
+            ("🚀", 2), ("❤", 1), ("❤\u{FE0F}", 2), ("👍🏽", 2), ("👩‍👩‍👧‍👦", 2), ("🇩🇪", 2), ("🫨", 2), ("क्ष", 2),
+            ("a\u{34F}b", 2), ("x\u{200B}y", 2),
         ])
     func width(_ text: String, _ columns: Int) { #expect(text.displayWidth == columns) }
 
-    @Test("terminals do not agree on emoji of several scalars")
+    @Test("the width of emoji of several scalars is uncertain")
     func certainty() {
         #expect("Signed In, 日本 é 🚀".hasCertainWidth)
         for text in ["❤\u{FE0F}", "👍🏽", "👩‍👩‍👧‍👦", "🇩🇪"] { #expect(!text.hasCertainWidth) }
     }
 
-    @Test("a text is cut between characters, never wider than the room")
+    @Test("a text is cut between characters, and is never too wide")
     func cut() {
         #expect("Signed In".cut(to: 9) == "Signed In")
         #expect("Signed In".cut(to: 8, ellipsis: "…") == "Signed …")
@@ -39,7 +39,7 @@ import Testing
         #expect("7 %".alignedRight(in: 5) == "  7 %")
     }
 
-    @Test("a text is wrapped between words, and a word that is too long within itself")
+    @Test("a text is wrapped between words, and within words that are too long")
     func wrapped() {
         #expect("Signed In".wrapped(to: 9) == ["Signed In"])
         #expect("Signed In, 12 clients".wrapped(to: 10) == ["Signed In,", "12 clients"])
