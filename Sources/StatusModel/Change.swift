@@ -4,7 +4,7 @@
 public enum ChangeKind: String, Sendable, CaseIterable {
     /// Text, level, phase or staleness changed.
     case changed
-    /// The server was selected; without a server, none is selected any more.
+    /// The server was selected; without a server, no server is selected any more.
     case selected
     /// The server was added.
     case added
@@ -12,23 +12,23 @@ public enum ChangeKind: String, Sendable, CaseIterable {
     case removed
     /// The daemon started.
     case started
-    /// The daemon stopped; after a crash, the time when it last saved its state.
+    /// The daemon stopped; after a crash, this is the time when it last saved its state.
     case stopped
 }
 
 /// An entry in the history.
 public struct Change: Hashable, Sendable {
-    /// What happened.
+    /// The kind.
     public var kind: ChangeKind
-    /// When, by the wall clock of that time.
+    /// The time of the change, by the wall clock at that time.
     public var at: Timestamp
     /// The revision of the event.
     public var revision: Int
-    /// The server that it is about, in its state after that.
+    /// The server that changed, in its state after the change.
     public var server: ServerState?
-    /// The number of earlier changes of the server that were left out, because there were too many.
+    /// The number of earlier changes of the server that were omitted because there were too many.
     public var omitted: Int
-    /// The number of the user whose client caused it.
+    /// The ID of the user whose client caused the change.
     public var user: UInt32?
     /// How long the state lasted, in milliseconds; nil if it still lasts, or is unknown.
     public var lasted: Int?

@@ -16,7 +16,7 @@ public struct CivilTime: Hashable, Sendable {
         (self.hour, self.minute, self.second) = (hour, minute, second)
     }
 
-    /// The first moment of the day, so many days later.
+    /// Returns the beginning of the day, this many days later.
     func midnight(daysLater count: Int64 = 0) -> CivilTime {
         let date = CivilDate(daysSinceEpoch: daysSinceEpoch + count)
         return CivilTime(year: date.year, month: date.month, day: date.day)
@@ -44,11 +44,11 @@ public struct CivilTime: Hashable, Sendable {
     }
 }
 
-/// A time zone, as two functions: the system's are those of the C library.
+/// A time zone, as two functions; for the system's zone, they call the C library.
 public struct CivilZone: Sendable {
-    /// The date and time of day at a number of seconds since 1970-01-01T00:00:00Z.
+    /// Returns the date and time of day at a number of seconds since 1970-01-01T00:00:00Z.
     public let time: @Sendable (_ seconds: Int64) -> CivilTime
-    /// The seconds since then at a date and time of day; nil if they are out of range.
+    /// Returns the seconds since 1970-01-01T00:00:00Z at a date and time of day; nil if out of range.
     public let seconds: @Sendable (_ time: CivilTime) -> Int64?
 
     public init(

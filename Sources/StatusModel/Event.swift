@@ -8,11 +8,11 @@ public enum EventKind: String, Sendable, CaseIterable {
     case selected
     /// Text, level, phase or staleness changed.
     case changed
-    /// Posted again unchanged, or described anew; sent only if the reader requested updates.
+    /// Posted again unchanged, or given another description; sent only if the reader requested updates.
     case updated
-    /// A requested load started.
+    /// A requested check started.
     case refreshing
-    /// That load ended.
+    /// A requested check ended.
     case refreshed
     /// A server was added.
     case added
@@ -26,19 +26,19 @@ public enum EventKind: String, Sendable, CaseIterable {
 
 /// One event of a stream.
 public struct Event: Hashable, Sendable {
-    /// Its kind.
+    /// The kind.
     public let kind: EventKind
-    /// The position of the reader after this event.
+    /// The reader's position after this event.
     public let cursor: Cursor
-    /// The state of the server that it is about.
+    /// The state of the server that the event concerns.
     public var server: ServerState? { snapshot?.state }
-    /// The same state, shared with the event log.
+    /// The state of that server, shared with the event log.
     public let snapshot: ServerSnapshot?
-    /// All servers; only in a snapshot of all.
+    /// All servers; only in a snapshot of all servers.
     public let servers: [ServerState]?
     /// The number of events that the reader missed in a gap; nil if unknown.
     public let missed: Int?
-    /// The client that caused it; only for the daemon's own readers.
+    /// The client that caused the event; only for the daemon's own readers.
     public let caller: Caller?
 
     public init(
@@ -52,7 +52,7 @@ public struct Event: Hashable, Sendable {
         caller = nil
     }
 
-    /// An event about a server, with a shared state.
+    /// Creates an event with the shared state of a server.
     public init(kind: EventKind, cursor: Cursor, snapshot: ServerSnapshot?, caller: Caller? = nil) {
         self.kind = kind
         self.cursor = cursor
@@ -60,5 +60,18 @@ public struct Event: Hashable, Sendable {
         servers = nil
         missed = nil
         self.caller = caller
+    }
+}
+
+/// The process that made a change through the control interface, as reported by the kernel.
+public struct Caller: Hashable, Sendable {
+    /// The user ID.
+    public var user: UInt32
+    /// The process ID; the process may have ended since.
+    public var process: Int32
+
+    public init(user: UInt32, process: Int32) {
+        self.user = user
+        self.process = process
     }
 }

@@ -4,22 +4,20 @@
 ///
 /// A valid name is safe as a file name, in a journal field and on a terminal.
 public struct ServerName: Hashable, Sendable, Comparable, CustomStringConvertible {
-    /// The longest name, in bytes.
+    /// The maximum length, in bytes.
     public static let maximumLength = 64
 
-    /// The rule for names, for people.
+    /// The rule for names, for messages.
     public static let rule =
         "must start with a letter or digit, followed by at most 63 of A-Z a-z 0-9 . _ : @ -"
 
-    /// The name's text.
+    /// The text of the name.
     public let rawValue: String
 
-    /// Makes a name from `text`; nil if it is invalid.
-    public init?(_ text: some StringProtocol) {
-        self.init(String(text))
-    }
+    /// Creates a name from `text`; nil if it is invalid.
+    public init?(_ text: some StringProtocol) { self.init(String(text)) }
 
-    /// Makes a name from `text`; nil if it is invalid.
+    /// Creates a name from `text`; nil if it is invalid.
     public init?(_ text: String) {
         var text = text
         guard text.withUTF8({ Self.isName($0) }) else { return nil }

@@ -2,32 +2,32 @@
 
 /// The complete state of a server: the `Server` of the control interface.
 public struct ServerState: Hashable, Sendable {
-    /// Its name, which never changes.
+    /// The name, which never changes.
     public var name: ServerName
-    /// Its description in the configuration.
+    /// The description in the configuration.
     public var description: String?
-    /// Its source kind: `push`, `notify` and so on.
+    /// The source kind: `push`, `notify` and so on.
     public var source: String
-    /// Whether it has a status, and why not.
+    /// Whether the server has a status.
     public var phase: Phase
-    /// The last known status, kept while a new one is loaded and after a failed load.
+    /// The last known status, kept during a check and after a failed check.
     public var status: Status?
-    /// Why the server is empty or failed; otherwise a result that does not count yet.
+    /// The reason why the server is empty or failed, or a result that does not count yet.
     public var message: String?
     /// Whether the status is older than the server's time to live.
     public var isStale = false
-    /// Whether it is from before the daemon's last restart, and the server's source has not spoken since.
+    /// Whether the state is from before the daemon's last restart, and the source has not reported since.
     public var isRestored = false
-    /// Whether a load can be requested.
+    /// Whether a client can request a check.
     public var isRefreshable = false
-    /// Whether a requested load is running.
+    /// Whether a requested check is running.
     public var isRefreshing = false
-    /// Whether it is the selected server.
+    /// Whether the server is selected.
     public var isSelected = false
-    /// The revision of its last event.
+    /// The revision of the server's last event.
     public var revision = 0
 
-    /// A server without a status.
+    /// Creates a server without a status.
     public init(
         name: ServerName, description: String? = nil, source: String, phase: Phase, message: String? = nil,
         isRefreshable: Bool = false
@@ -40,13 +40,12 @@ public struct ServerState: Hashable, Sendable {
         self.isRefreshable = isRefreshable
     }
 
-    /// The text of the last known status, or why there is none.
+    /// The text of the last known status, or the reason why there is none.
     public var headline: String { status?.text.rawValue ?? message ?? phase.rawValue }
 
-    /// The headline with a level that is not ok, or `[failed]` without a status, and with the reason if the status is
-    /// not current.
+    /// The headline with marks: the level unless it is ok, and the reason if the status is not current.
     ///
-    /// It is not current if it is stale, is being loaded again after a reload, or a load failed after it.
+    /// A status is not current if it is stale, is checked again after a reload, or if the last check failed.
     public var markedHeadline: String {
         var line = headline
         if let level = status?.level, level != .ok { line += " [\(level.rawValue)]" }
@@ -56,9 +55,44 @@ public struct ServerState: Hashable, Sendable {
         return isRestored ? "\(line) (before restart)" : line
     }
 
-    /// Whether its status is current: fresh, and without a failed load after it.
+    /// Whether there is a status that is fresh and was not followed by a failed check.
     public var isCurrent: Bool { status != nil && phase == .loaded && !isStale }
 
-    /// Whether its status is current and ok.
+    /// Whether the status is current and ok.
     public var isHealthy: Bool { isCurrent && status?.level == .ok }
+
+    /// The level for filters and sums: `unknown` if the status is not current, nil if there is none yet.
+    public var countedLevel: Level? {
+        guard status != nil || phase == .failed || isStale else { return nil }
+        return isCurrent ? status?.level ?? .unknown : .unknown
+    }
+}
+
+/// Whether a server has a status.
+public enum Phase: String, Sendable, CaseIterable {
+    /// The first check has not ended.
+    case loading
+    /// The server has a status.
+    case loaded
+    /// The server has no status.
+    case empty
+    /// The last check failed.
+    case failed
+}
+
+/// A server's state at one revision, shared by the event log, its readers and observers.
+///
+/// It is a class, so that an event needs only one copy of the state for any number of readers.
+public final class ServerSnapshot: Sendable, Hashable {
+    /// The state at the revision.
+    public let state: ServerState
+
+    /// Keeps a copy of `state`.
+    public init(_ state: ServerState) { self.state = state }
+
+    public static func == (left: ServerSnapshot, right: ServerSnapshot) -> Bool {
+        left === right || left.state == right.state
+    }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(state) }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A hash that is the same in every run, unlike Swift's (FNV-1a, 64 bits).
+/// A hash that is the same in every run, unlike Swift's own: FNV-1a with 64 bits.
 ///
-/// It does not protect against somebody who looks for two texts with the same hash.
+/// It is not cryptographic: two texts with the same hash are easy to find.
 public struct StableHash: Sendable {
-    /// The hash of what was combined so far.
+    /// The hash of the texts so far.
     public private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
 
     public init() {}

@@ -2,18 +2,18 @@
 
 /// The last status of a server, with its times.
 public struct Status: Hashable, Sendable {
-    /// The text that people read.
+    /// The text.
     public var text: StatusText
     /// The level.
     public var level: Level
-    /// When text or level last changed.
+    /// The time when the text or level last changed.
     public var changedAt: Timestamp
-    /// When the level last changed.
+    /// The time when the level last changed.
     public var levelChangedAt: Timestamp
-    /// When it was last posted, changed or not.
+    /// The time when the status was last posted, changed or not.
     public var updatedAt: Timestamp
 
-    /// A status; by default, the level changed together with the text.
+    /// Creates a status; by default, the level changed together with the text.
     public init(
         text: StatusText, level: Level, changedAt: Timestamp, levelChangedAt: Timestamp? = nil, updatedAt: Timestamp
     ) {
@@ -22,5 +22,25 @@ public struct Status: Hashable, Sendable {
         self.changedAt = changedAt
         self.levelChangedAt = levelChangedAt ?? changedAt
         self.updatedAt = updatedAt
+    }
+}
+
+/// The level of a status, as in the Nagios plugin interface.
+public enum Level: String, Sendable, CaseIterable {
+    case ok, warning, critical, unknown
+
+    /// Whether this level is worse than the other one.
+    public func isWorse(than other: Level) -> Bool { severity > other.severity }
+
+    /// The severity, from 1 for ok to 4 for critical.
+    ///
+    /// Unknown is between warning and critical, because the server may be in any state.
+    public var severity: Int {
+        switch self {
+        case .ok: 1
+        case .warning: 2
+        case .unknown: 3
+        case .critical: 4
+        }
     }
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long a server had each level, in milliseconds.
+/// The times that a server spent in each level, in milliseconds.
 public struct LevelTimes: Hashable, Sendable {
     public var ok = 0
     public var warning = 0
     public var critical = 0
-    /// The level was unknown, the status stale, or the last load had failed.
+    /// The level was unknown, the status was stale, or the last check had failed.
     public var unknown = 0
-    /// There was no status, or the daemon did not run.
+    /// There was no status, or the daemon was not running.
     public var none = 0
 
     public init() {}
 
-    /// The time in a level; nil is none.
+    /// The time in a level; nil for the time without a status.
     public subscript(level: Level?) -> Int {
         get {
             switch level {
@@ -34,10 +34,10 @@ public struct LevelTimes: Hashable, Sendable {
         }
     }
 
-    /// The time in which the level was known to be anything.
+    /// The time with any level.
     public var known: Int { ok + warning + critical + unknown }
 
-    /// The part of the known time in which the server worked, from 0 to 1; nil if nothing is known.
+    /// The fraction of the known time in which the server worked, from 0 to 1; nil if nothing is known.
     ///
     /// A warning counts as working, as in the Nagios plugin guidelines: “appeared to be above some warning threshold”.
     public var availability: Double? { known > 0 ? Double(ok + warning) / Double(known) : nil }
@@ -50,11 +50,11 @@ public struct LevelTimes: Hashable, Sendable {
     }
 }
 
-/// A part of a period, and the history of one server in it.
+/// The history of one server in a part of a period.
 public struct SummaryBucket: Hashable, Sendable {
-    /// Its beginning.
+    /// The beginning of the part.
     public var start: Timestamp
-    /// The worst level; nil if there was none.
+    /// The worst level; nil for none.
     public var worst: Level?
     /// The time in each level.
     public var times = LevelTimes()
@@ -70,11 +70,11 @@ public struct StatusSummary: Hashable, Sendable {
     public var server: ServerName
     /// The beginning of the period.
     public var since: Timestamp
-    /// Its end.
+    /// The end of the period.
     public var until: Timestamp
-    /// Its parts, in order.
+    /// The parts, in order.
     public var buckets: [SummaryBucket]
-    /// When the history begins, if that is later than the beginning of the period.
+    /// The beginning of the history, if that is later than the beginning of the period.
     public var knownSince: Timestamp?
 
     public init(server: ServerName, since: Timestamp, until: Timestamp, buckets: [SummaryBucket]) {
@@ -84,7 +84,7 @@ public struct StatusSummary: Hashable, Sendable {
         self.buckets = buckets
     }
 
-    /// The times of all buckets together.
+    /// The total times of all buckets.
     public var times: LevelTimes { buckets.reduce(LevelTimes()) { $0 + $1.times } }
 
     /// The number of changes in all buckets.

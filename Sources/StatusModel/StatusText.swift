@@ -4,19 +4,18 @@ import Glibc
 
 /// The text of a status: one visible line of 1 to 1024 bytes of UTF-8.
 ///
-/// White space around it is removed, and invisible characters are escaped (``VisibleText``), before its length is
-/// checked.
+/// Surrounding white space is removed and control characters are escaped (``VisibleText``) before the length check.
 public struct StatusText: Hashable, Sendable, CustomStringConvertible {
-    /// The longest text, in bytes of UTF-8.
+    /// The maximum length, in bytes of UTF-8.
     public static let maximumLength = 1024
 
-    /// The most bytes to read; no reasonable text has more white space around it.
+    /// The maximum number of bytes to read, including surrounding white space.
     private static let maximumRead = 8 * maximumLength
 
     /// The text itself.
     public let rawValue: String
 
-    /// Takes `text` as it is.
+    /// Creates a status text from the whole of `text`.
     ///
     /// - Throws: ``InvalidStatus`` if it is empty or too long.
     public init(_ text: consuming String) throws(InvalidStatus) {
@@ -27,20 +26,20 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
         rawValue = visible
     }
 
-    /// Takes as much of `text` as fits; nil if it is empty.
+    /// Creates a status text from as much of `text` as fits; nil if it is empty.
     ///
-    /// For sources that cannot be told of an error. A text that is too long is cut after a character and ends in `…`.
+    /// It is for sources that cannot receive errors. A text that is too long is cut after a character and ends in `…`.
     public init?(fitting text: String) {
         let text = Self.trim(Self.beginning(of: text[...], Self.maximumRead))
         if text.isEmpty { return nil }
-        // Even without escapes, the rest would be cut.
+        // The rest would be cut even if nothing is escaped.
         let beginning = Self.beginning(of: text, Self.maximumLength + 4)
         let visible = VisibleText.escape(beginning)
         let isWhole = visible.utf8.count <= Self.maximumLength && beginning.endIndex == text.endIndex
         rawValue = isWhole ? visible : Self.cut(visible)
     }
 
-    /// The level's word, for a status without a text.
+    /// Creates the name of the level, for a status without a text.
     public init(of level: Level) { rawValue = level.rawValue }
 
     public var description: String { rawValue }
@@ -69,22 +68,22 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
         if text.withUTF8({ VisibleText.isPlain($0) && $0.first != 0x20 && $0.last != 0x20 }) { return text }
         if text.utf8.count > maximumRead { throw .tooLong(text.utf8.count) }
         let text = trim(text[...])
-        // Escaping does not make it shorter, but may take long.
+        // Escaping never shortens a text, and may take long.
         if text.utf8.count > maximumLength { throw .tooLong(text.utf8.count) }
         return VisibleText.escape(text)
     }
 
-    /// The text without white space around it.
+    /// Returns the text without surrounding white space.
     private static func trim(_ text: Substring) -> Substring {
         let scalars = text.unicodeScalars
         guard let start = scalars.firstIndex(where: { !$0.properties.isWhitespace }),
             let end = scalars.lastIndex(where: { !$0.properties.isWhitespace })
         else { return "" }
-        // Not in the text itself, where finding the next index segments characters.
+        // Index the scalars: finding the next index of the text itself segments characters.
         return Substring(scalars[start...end])
     }
 
-    /// The longest prefix of whole characters within so many bytes.
+    /// Returns the longest prefix of whole scalars within this many bytes.
     private static func beginning(of text: Substring, _ count: Int) -> Substring {
         guard let limit = text.utf8.index(text.startIndex, offsetBy: count, limitedBy: text.endIndex) else {
             return text
@@ -108,11 +107,11 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Why a text is not valid for a status.
+/// The reason why a text is not a valid status text.
 public enum InvalidStatus: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Nothing but white space.
+    /// The text is empty or consists of white space.
     case empty
-    /// This many bytes, which are more than ``StatusText/maximumLength``.
+    /// The text has this many bytes, more than ``StatusText/maximumLength``.
     case tooLong(Int)
 
     public var description: String {

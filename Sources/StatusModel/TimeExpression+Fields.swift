@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The parts of a date.
+/// Reads the parts of a time.
 extension TimeExpression {
-    /// `Wed` or `Wednesday`, as systemd's tools write them; 0 is Sunday.
+    /// Reads `Wed` or `Wednesday`, as systemd's tools write them; 0 is Sunday.
     static func weekday(_ word: Substring) -> Int? {
         let names = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"]
         let lower = word.lowercased()
         return names.firstIndex { $0 == lower || $0.prefix(3) == lower }
     }
 
-    /// `2026-11-25`; nil if the calendar has no such date.
+    /// Reads `2026-11-25`; nil if the calendar has no such date.
     static func date(_ word: Substring) -> CivilTime? {
         let parts = word.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 3, let year = number(parts[0], digits: 4...4), let month = number(parts[1]),
@@ -19,7 +19,7 @@ extension TimeExpression {
         return date.isDate ? date : nil
     }
 
-    /// `12:00`, `12:00:00` or `12:00:00.250`, and the offset after it, as in RFC 3339.
+    /// Reads `12:00`, `12:00:00` or `12:00:00.250`, with an optional offset as in RFC 3339.
     static func clock(_ word: Substring) -> (time: CivilTime, milliseconds: Int64, offset: Zone?)? {
         var (word, offset) = (word, Zone?.none)
         if let start = word.firstIndex(where: { "Zz+-".contains($0) }) {
@@ -41,7 +41,7 @@ extension TimeExpression {
         return (time, milliseconds, offset)
     }
 
-    /// `UTC`, `Z`, `+01:00` or `-0500`.
+    /// Reads `UTC`, `Z`, `+01:00` or `-0500`.
     static func zone(_ word: Substring) -> Zone? {
         if ["UTC", "Z", "z"].contains(word) { return .fixed(minutesEast: 0) }
         guard let sign = word.first, sign == "+" || sign == "-" else { return nil }
@@ -52,7 +52,7 @@ extension TimeExpression {
         return .fixed(minutesEast: (hours * 60 + minutes) * (sign == "-" ? -1 : 1))
     }
 
-    /// A number with so many digits.
+    /// Reads a number with this many digits.
     private static func number(_ text: some StringProtocol, digits: ClosedRange<Int> = 1...2) -> Int64? {
         guard digits ~= text.utf8.count, text.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
         return Int64(text)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TimeExpression {
-    /// Reads a time; nil if it is none (``rule``).
+    /// Reads a time; nil if it has no accepted form (``rule``).
     public init?(_ text: String) {
         let words = text.split { $0 == " " || $0 == "\t" }
         guard let first = words.first else { return nil }
@@ -16,7 +16,7 @@ extension TimeExpression {
         }
     }
 
-    /// `-2h`, `+5min`, `2h ago` or `5min left`.
+    /// Reads `-2h`, `+5min`, `2h ago` or `5min left`.
     private static func relative(_ text: String, _ words: [Substring]) -> Duration? {
         func span(_ text: some StringProtocol) -> Duration? { TimeSpan.parse(String(text)) }
         switch words.last {
@@ -32,13 +32,13 @@ extension TimeExpression {
         }
     }
 
-    /// `@1795608000`, with a fraction or without; in milliseconds.
+    /// Reads `@1795608000`, with or without a fraction; returns milliseconds.
     private static func epoch(_ word: Substring) -> Int64? {
         guard word.first == "@", word.dropFirst().last?.isNumber == true else { return nil }
         return TimeSpan.parse(String(word.dropFirst())).map(\.milliseconds)
     }
 
-    /// A named day, or a date, a time of day or both; each with a zone or without.
+    /// Reads a named day, a date, a time of day, or a date and a time; the zone is optional.
     private static func absolute(_ words: [Substring]) -> (Form, Zone)? {
         var words = words[...]
         var weekday: Int?
@@ -78,7 +78,7 @@ extension TimeExpression {
         }
     }
 
-    /// The zone in the last words; the local one if there are none.
+    /// Reads the zone from the remaining words; without any, it is the local zone.
     private static func zone(_ words: ArraySlice<Substring>) -> Zone? {
         guard let word = words.first else { return .local }
         return words.count == 1 ? zone(word) : nil

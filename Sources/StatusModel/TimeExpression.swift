@@ -2,23 +2,24 @@
 
 /// A time as people write it, by the rules of systemd.time(7): `2026-11-25 12:00`, `yesterday`, `2h ago`.
 ///
-/// What it means depends on the current time and on the time zone, so it is read first and resolved later.
+/// Its meaning depends on the current time and the time zone, so it is parsed first and resolved later.
 public struct TimeExpression: Hashable, Sendable {
     /// The accepted forms, for messages.
     public static let rule =
-        "must be a time such as “2026-11-25 12:00”, 2026-11-25, 12:00, yesterday, -2h, “2h ago”, @1795608000 or 2026-11-25T12:00:00Z"
+        "must be a time such as “2026-11-25 12:00”, 2026-11-25, 12:00, yesterday, -2h, “2h ago”, @1795608000 "
+        + "or 2026-11-25T12:00:00Z"
 
-    /// What the text names.
+    /// The forms of a time.
     enum Form: Hashable, Sendable {
-        /// Now, or so much later.
+        /// The current time, or this much later.
         case now(plus: Duration)
         /// The milliseconds since 1970-01-01T00:00:00Z.
         case epoch(Int64)
-        /// The beginning of today, or of the day so many days later.
+        /// The beginning of today, or of the day this many days later.
         case day(after: Int64)
-        /// A date and a time of day, and milliseconds.
+        /// A date and a time of day, with milliseconds.
         case date(CivilTime, milliseconds: Int64)
-        /// A time of today.
+        /// A time of day, today.
         case ofToday(CivilTime, milliseconds: Int64)
     }
 
@@ -31,7 +32,7 @@ public struct TimeExpression: Hashable, Sendable {
     let form: Form
     let zone: Zone
 
-    /// The time that it means; the nearest one of the years 1970 to 9999.
+    /// Resolves the time; the result is limited to the years 1970 to 9999.
     public func timestamp(now: Timestamp, local: CivilZone) -> Timestamp {
         let last: Int64 = 253_402_300_799_999
         let milliseconds = milliseconds(now: now, in: zone(local)) ?? 0
@@ -64,6 +65,6 @@ public struct TimeExpression: Hashable, Sendable {
 }
 
 extension Duration {
-    /// The whole milliseconds; the division of two durations would round.
+    /// The whole milliseconds; dividing two durations would round.
     var milliseconds: Int64 { components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000 }
 }

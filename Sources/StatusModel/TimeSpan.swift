@@ -2,9 +2,9 @@
 
 /// Reads and writes time spans by the rules of systemd.time(7).
 ///
-/// For example `30s`, `5min`, `1h 30min` or `1.5h`. A number alone is in seconds.
+/// For example `30s`, `5min`, `1h 30min` or `1.5h`. A number without a unit is in seconds.
 public enum TimeSpan {
-    /// The units and their microseconds, largest first; the names that ``text(_:)`` writes come before their synonyms.
+    /// The units and their microseconds, largest first.
     private static let units: [(name: String, microseconds: Int64)] = [
         ("y", 31_557_600_000_000), ("year", 31_557_600_000_000), ("years", 31_557_600_000_000),
         ("month", 2_629_800_000_000), ("months", 2_629_800_000_000), ("M", 2_629_800_000_000),
@@ -17,10 +17,10 @@ public enum TimeSpan {
         ("us", 1), ("usec", 1), ("µs", 1), ("μs", 1),
     ]
 
-    /// The units that are written; weeks and longer units do not help a reader.
+    /// The units that ``text(_:)`` uses, without weeks and longer units.
     private static let written = ["d", "h", "min", "s", "ms", "us"]
 
-    /// Parses a time span; nil if it is invalid, or too long to count in microseconds.
+    /// Parses a time span; returns nil if it is invalid, or too long to count in microseconds.
     public static func parse(_ text: String) -> Duration? {
         var rest = text[...]
         var total: Int64 = 0
@@ -37,7 +37,7 @@ public enum TimeSpan {
         return isEmpty ? nil : .microseconds(total)
     }
 
-    /// Takes a number with its unit; returns its microseconds.
+    /// Removes a number with its unit from the beginning; returns its microseconds.
     private static func takePart(_ rest: inout Substring) -> Int64? {
         let whole = rest.prefix(while: isDigit)
         rest = rest.dropFirst(whole.count)
@@ -58,7 +58,7 @@ public enum TimeSpan {
         return isTooLong || overflow ? nil : sum
     }
 
-    /// The value of the digits after the point.
+    /// Returns the value of the digits after the decimal point.
     private static func part(_ fraction: Substring, of unit: Int64) -> Int64 {
         var divisor: Int64 = 1
         var sum: Int64 = 0
@@ -78,7 +78,7 @@ public enum TimeSpan {
     /// Writes a time span with its two largest units, as systemd does: `1min 30s`.
     public static func text(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
-        // What is longer than microseconds can count is as good as for ever.
+        // A span that is too long to count in microseconds becomes the longest one.
         let (whole, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000)
         var rest = isTooLong ? .max : whole.addingReportingOverflow(attoseconds / 1_000_000_000_000).partialValue
         var parts: [String] = []

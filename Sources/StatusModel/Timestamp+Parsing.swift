@@ -4,7 +4,7 @@ extension Timestamp {
     /// Parses a time of RFC 3339, such as `2026-11-21T08:30:00Z` or `2026-11-21T09:30:00.250+01:00`; nil for any other
     /// text.
     ///
-    /// Digits of a second after the third are ignored. A leap second is the first second of the next minute.
+    /// Fractions of a millisecond are ignored. A leap second is read as the first second of the next minute.
     public init?(_ text: String) {
         var text = text
         guard let milliseconds = text.withUTF8({ Self.milliseconds($0[...]) }) else { return nil }
@@ -27,7 +27,7 @@ extension Timestamp {
         return time.isDate && expressible.contains(milliseconds) ? milliseconds : nil
     }
 
-    /// Milliseconds; 0 if the next character is no point.
+    /// Reads the fraction of a second in milliseconds; returns 0 if there is none.
     private static func fraction(_ text: inout Bytes) -> Int64? {
         guard skip(".", in: &text) else { return 0 }
         var (unit, milliseconds, isEmpty) = (Int64(100), Int64(0), true)
@@ -39,7 +39,7 @@ extension Timestamp {
         return isEmpty ? nil : milliseconds
     }
 
-    /// Minutes east of UTC.
+    /// Reads the offset, in minutes east of UTC.
     private static func offset(_ text: Bytes) -> Int64? {
         var text = text
         if skip("Zz", in: &text) { return text.isEmpty ? 0 : nil }
@@ -50,14 +50,14 @@ extension Timestamp {
         return (hours * 60 + minutes) * (isWest ? -1 : 1)
     }
 
-    /// Removes one of these characters from the beginning; false if there is none of them.
+    /// Removes one of these characters from the beginning; returns false if there is none.
     private static func skip(_ characters: StaticString, in text: inout Bytes) -> Bool {
         guard let byte = text.first, characters.withUTF8Buffer({ $0.contains(byte) }) else { return false }
         text.removeFirst()
         return true
     }
 
-    /// Removes a number of exactly so many digits from the beginning; nil, with nothing removed, if there is none.
+    /// Removes a number with exactly this many digits from the beginning; returns nil if there is none.
     private static func number(_ text: inout Bytes, digits: Int) -> Int64? {
         let word = text.prefix(digits)
         guard word.count == digits, word.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }

@@ -2,16 +2,16 @@
 
 /// A time of the wall clock, in milliseconds.
 ///
-/// Its text is RFC 3339 in UTC with three digits of a second: `2026-11-21T08:30:00.250Z`. It is for people and the
-/// journal. No decision depends on it, because the wall clock may jump.
+/// The text is RFC 3339 in UTC with milliseconds: `2026-11-21T08:30:00.250Z`. It is for people and the journal. No
+/// decision depends on it, because the wall clock may jump.
 public struct Timestamp: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// Milliseconds since 1970-01-01T00:00:00Z, without leap seconds.
     public var milliseconds: Int64
 
-    /// The milliseconds of the years 0 to 9999, which the text can express.
+    /// The milliseconds in the years 0 to 9999, which the text can express.
     public static let expressible: ClosedRange<Int64> = -62_167_219_200_000...253_402_300_799_999
 
-    /// The time so many milliseconds after 1970-01-01T00:00:00Z.
+    /// Creates the time this many milliseconds after 1970-01-01T00:00:00Z.
     public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
     public static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
@@ -26,37 +26,37 @@ public struct Timestamp: Hashable, Sendable, Comparable, CustomStringConvertible
         }
     }
 
-    /// Writes the 24 characters of its RFC 3339 form (years 0000 to 9999).
-    public func write(to place: UnsafeMutablePointer<UInt8>) {
+    /// Writes the 24 characters of the RFC 3339 form (years 0000 to 9999).
+    public func write(to start: UnsafeMutablePointer<UInt8>) {
         let (days, ofDay) = milliseconds.quotientAndRemainder(flooringBy: 86_400_000)
         let date = CivilDate(daysSinceEpoch: days)
-        // The milliseconds of a day fit into 32 bits, and 32-bit division is faster.
+        // The milliseconds of a day fit into 32 bits, whose division is faster.
         let time = UInt32(truncatingIfNeeded: ofDay)
         let year = UInt32(truncatingIfNeeded: date.year)
-        Self.write(year / 100 % 100, to: place)
-        Self.write(year % 100, to: place + 2)
-        place[4] = UInt8(ascii: "-")
-        Self.write(UInt32(truncatingIfNeeded: date.month), to: place + 5)
-        place[7] = UInt8(ascii: "-")
-        Self.write(UInt32(truncatingIfNeeded: date.day), to: place + 8)
-        place[10] = UInt8(ascii: "T")
-        Self.write(time / 3_600_000, to: place + 11)
-        place[13] = UInt8(ascii: ":")
-        Self.write(time / 60_000 % 60, to: place + 14)
-        place[16] = UInt8(ascii: ":")
-        Self.write(time / 1000 % 60, to: place + 17)
-        place[19] = UInt8(ascii: ".")
-        place[20] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: time % 1000 / 100)
-        Self.write(time % 100, to: place + 21)
-        place[23] = UInt8(ascii: "Z")
+        Self.write(year / 100 % 100, to: start)
+        Self.write(year % 100, to: start + 2)
+        start[4] = UInt8(ascii: "-")
+        Self.write(UInt32(truncatingIfNeeded: date.month), to: start + 5)
+        start[7] = UInt8(ascii: "-")
+        Self.write(UInt32(truncatingIfNeeded: date.day), to: start + 8)
+        start[10] = UInt8(ascii: "T")
+        Self.write(time / 3_600_000, to: start + 11)
+        start[13] = UInt8(ascii: ":")
+        Self.write(time / 60_000 % 60, to: start + 14)
+        start[16] = UInt8(ascii: ":")
+        Self.write(time / 1000 % 60, to: start + 17)
+        start[19] = UInt8(ascii: ".")
+        start[20] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: time % 1000 / 100)
+        Self.write(time % 100, to: start + 21)
+        start[23] = UInt8(ascii: "Z")
     }
 
     /// Writes a value below 100 as two digits.
     @inline(__always)
-    private static func write(_ value: UInt32, to place: UnsafeMutablePointer<UInt8>) {
+    private static func write(_ value: UInt32, to start: UnsafeMutablePointer<UInt8>) {
         let tens = value / 10
-        place[0] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: tens)
-        place[1] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value &- tens &* 10)
+        start[0] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: tens)
+        start[1] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value &- tens &* 10)
     }
 }
 

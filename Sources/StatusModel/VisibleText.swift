@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Makes text from outside safe to show: no character moves the cursor, ends the line or changes the writing direction.
+/// Makes text from outside safe to show: it cannot move the cursor, end the line or change the writing direction.
 ///
-/// C0 and C1 controls, DEL, the line and paragraph separators and the bidirectional controls become visible escapes as
-/// Swift writes them (`\n`, `\u{9b}`). Everything else stays as it is, so that escaping twice changes nothing.
+/// C0 and C1 controls, DEL, the line and paragraph separators and the bidirectional controls become visible escapes in
+/// Swift's syntax (`\n`, `\u{9b}`). Everything else is unchanged, so escaping twice has no further effect.
 public enum VisibleText {
-    /// Returns `text` with its invisible controls escaped.
+    /// Returns `text` with control characters escaped.
     public static func escape(_ text: some StringProtocol) -> String {
         guard text.utf8.contains(where: mayBelongToControl) else { return String(text) }
         var visible = ""
@@ -20,9 +20,9 @@ public enum VisibleText {
         return visible
     }
 
-    /// Returns the beginning of `text`, escaped, with at most so many bytes before the `…` in which a longer text ends.
+    /// Returns at most this many bytes of `text`, escaped; a longer text is cut and ends in `…`.
     public static func excerpt(_ text: String, bytes limit: Int) -> String {
-        // Escapes only make it longer, so the rest would be cut.
+        // Escaping never shortens a text, so the rest would be cut.
         let beginning = text.utf8.index(text.startIndex, offsetBy: limit, limitedBy: text.endIndex) ?? text.endIndex
         let visible = escape(String(text.unicodeScalars[..<beginning]))
         if visible.utf8.count <= limit, beginning == text.endIndex { return visible }
@@ -42,8 +42,9 @@ public enum VisibleText {
         return raw[index...].allSatisfy { 0x20..<0x7f ~= $0 }
     }
 
-    /// Whether one of eight bytes is not printable ASCII: its highest bit is set, or would be with one added, or with
-    /// 0x20 taken away.
+    /// Whether one of eight bytes is not printable ASCII.
+    ///
+    /// The highest bit of such a byte is set, or becomes set by adding 1 or subtracting 0x20.
     @inline(__always)
     private static func hasOther(_ word: UInt64) -> Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101
@@ -52,7 +53,7 @@ public enum VisibleText {
 
     private static func mayBelongToControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte >= 0x7f }
 
-    /// Whether a scalar is one of these controls.
+    /// Whether a scalar is a control that is escaped.
     public static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7f..<0xa0: true  // C0, DEL, C1
@@ -62,7 +63,7 @@ public enum VisibleText {
         }
     }
 
-    /// The escapes of the first controls, made once because a text may contain many.
+    /// The escapes of the first controls, computed once, because a text may contain many.
     private static let firstEscapes = (0..<0xa0).map { spelled(Unicode.Scalar(UInt8($0))) }
 
     private static func escaped(_ scalar: Unicode.Scalar) -> String {
@@ -77,5 +78,18 @@ public enum VisibleText {
         case "\r": "\\r"
         default: "\\u{\(String(scalar.value, radix: 16))}"
         }
+    }
+}
+
+extension String {
+    /// The text of a system or library error as part of a sentence: one line without a final full stop.
+    ///
+    /// It begins in lower case, unless the first word is a name.
+    public var asPhrase: String {
+        let words = split(whereSeparator: \.isWhitespace)
+        let isName = words.first?.dropFirst().contains(where: \.isUppercase) ?? false
+        var phrase = words.joined(separator: " ")
+        if phrase.hasSuffix(".") { phrase.removeLast() }
+        return isName ? phrase : phrase.prefix(1).lowercased() + phrase.dropFirst()
     }
 }

@@ -16,24 +16,24 @@ import Testing
 }
 
 @Suite struct LevelTests {
-    @Test("each level from ok to critical is worse than the ones before; unknown comes before critical")
+    @Test("the order of levels is ok, warning, unknown, critical")
     func order() {
         let order: [Level] = [.ok, .warning, .unknown, .critical]
-        for (place, level) in order.enumerated() {
-            #expect(order.filter { level.isWorse(than: $0) } == Array(order[..<place]))
+        for (index, level) in order.enumerated() {
+            #expect(order.filter { level.isWorse(than: $0) } == Array(order[..<index]))
         }
     }
 }
 
 @Suite struct StatusTextTests {
-    @Test("all kinds of white space are trimmed from a text")
+    @Test("all kinds of white space are trimmed")
     func trims() throws {
         #expect(try StatusText(" \t Signed In \r\n").rawValue == "Signed In")
         #expect(try StatusText("\u{2028}\u{85}Signed In\u{3000}").rawValue == "Signed In")
     }
 
     @Test(
-        "characters that would control a terminal or a protocol become visible",
+        "characters that control a terminal or a protocol are escaped",
         arguments: [
             ("a\nREADY=1", #"a\nREADY=1"#), ("a\0b", #"a\0b"#), ("a\tb", #"a\tb"#), ("a\r\nb", #"a\r\nb"#),
             ("\u{1b}[2J", #"\u{1b}[2J"#), ("a\u{9b}b", #"a\u{9b}b"#), ("a\u{7f}", #"a\u{7f}"#),
@@ -51,7 +51,7 @@ import Testing
         #expect(try StatusText("\u{E9}") == StatusText(" \u{E9} "))
     }
 
-    @Test("a text that is empty or too long, counted in bytes after escaping, is an error for the caller")
+    @Test("a text that is empty, or too long after escaping, is an error")
     func refuses() {
         #expect(throws: InvalidStatus.empty) { try StatusText(" \n\t ") }
         #expect(throws: Never.self) { try StatusText(String(repeating: "x", count: 1024)) }
@@ -61,7 +61,7 @@ import Testing
         #expect(throws: InvalidStatus.tooLong(2000)) { try StatusText(String(repeating: "ä", count: 1000)) }
     }
 
-    @Test("a long text from a source without error replies is cut at a character and ends in an ellipsis")
+    @Test("a long text is cut between characters and ends in an ellipsis")
     func cuts() {
         let text = StatusText(fitting: "x" + String(repeating: "👨‍👩‍👧‍👦", count: 100))?.rawValue ?? ""
         #expect(text.utf8.count <= 1024)
@@ -77,7 +77,7 @@ import Testing
 }
 
 @Suite struct EpochTests {
-    @Test("an epoch is written as 32 digits and reads back as the same")
+    @Test("an epoch is written as 32 digits and read back unchanged")
     func writesAndReads() {
         for _ in 0..<100 {
             let epoch = Epoch.random()
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(
-        "an invalid epoch is that of no daemon",
+        "an invalid text is the epoch of no daemon",
         arguments: [
             "", "x", "0123456789abcdeffedcba987654321", "0123456789ABCDEFfedcba9876543210",
             "0123456789abcdeffedcba98765432100",
@@ -101,7 +101,7 @@ import Testing
 
 @Suite struct TimestampTests {
     @Test(
-        "a moment is written as RFC 3339 in UTC with milliseconds, and read back",
+        "a time is written as RFC 3339 in UTC with milliseconds, and read back",
         arguments: [
             (0, "1970-01-01T00:00:00.000Z"), (951_782_399_999, "2000-02-28T23:59:59.999Z"),
             (951_782_400_000, "2000-02-29T00:00:00.000Z"), (1_795_249_800_250, "2026-11-21T08:30:00.250Z"),
@@ -125,7 +125,7 @@ import Testing
     func reads(_ text: String, _ time: String) { #expect(Timestamp(text)?.description == time) }
 
     @Test(
-        "a text of another form, and a date that the calendar does not have, is not a moment",
+        "other texts, and dates that the calendar does not have, are refused",
         arguments: [
             "", "2026-11-21", "2026-11-21T08:30Z", "2026-11-21T08:30:00", "2026-11-21T08:30:00.Z",
             "2026-11-21T08:30:00Z ", "2026-13-21T08:30:00Z", "2026-02-29T08:30:00Z", "2026-00-10T08:30:00Z",
@@ -133,4 +133,14 @@ import Testing
             "+026-11-21T08:30:00Z", "0000-01-01T00:00:00+00:01", "9999-12-31T23:59:60Z", "２026-11-21T08:30:00Z",
         ])
     func refuses(_ text: String) { #expect(Timestamp(text) == nil) }
+}
+
+@Suite("Visible text") struct VisibleTextTests {
+    @Test(
+        "an excerpt is escaped and bounded in bytes; a cut text ends in an ellipsis",
+        arguments: [
+            ("short", "short"), ("12345678", "12345678"), ("123456789", "12345678…"), ("a\nb", "a\\nb"),
+            ("\u{7f}\u{7f}", "\\u{7f}\\u…"), ("ääääx", "ääää…"), ("xääää", "xäää…"), ("", ""),
+        ])
+    func excerpt(text: String, shown: String) { #expect(VisibleText.excerpt(text, bytes: 8) == shown) }
 }

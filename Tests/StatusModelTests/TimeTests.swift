@@ -4,8 +4,42 @@ import Testing
 
 @testable import StatusModel
 
+@Suite("Spans of time") struct TimeSpanTests {
+    @Test(
+        "the spans of systemd.time(7) are accepted",
+        arguments: [
+            ("30", 30_000_000), ("30s", 30_000_000), ("5min", 300_000_000), ("5 min", 300_000_000),
+            ("1h 30min", 5_400_000_000), ("1h30m", 5_400_000_000), ("1.5h", 5_400_000_000), ("0.25s", 250_000),
+            ("100ms", 100_000), ("26h", 93_600_000_000), ("2 days", 172_800_000_000), ("1w", 604_800_000_000),
+            ("7µs", 7), ("1M", 2_629_800_000_000), (" 1s ", 1_000_000), ("0", 0),
+        ])
+    func reads(_ text: String, _ microseconds: Int64) {
+        #expect(TimeSpan.parse(text) == .microseconds(microseconds))
+    }
+
+    @Test(
+        "an invalid span is refused",
+        arguments: [
+            "", " ", "s", "-1s", "1x", "1.s", ".5s", "1e3", "1s,2s", "300000000y", "99999999999999999999",
+            "292271.99y", "9223372036854.999999s", "9223372036854s 1s",
+        ])
+    func refuses(_ text: String) {
+        #expect(TimeSpan.parse(text) == nil)
+    }
+
+    @Test(
+        "a span is written with its two largest units",
+        arguments: [
+            (0, "0"), (30_000_000, "30s"), (90_000_000, "1min 30s"), (93_600_000_000, "1d 2h"), (250_000, "250ms"),
+            (5_400_000_001, "1h 30min"), (1_500_000, "1s 500ms"), (7, "7us"),
+        ])
+    func writes(_ microseconds: Int64, _ text: String) {
+        #expect(TimeSpan.text(.microseconds(microseconds)) == text)
+    }
+}
+
 @Suite("Times that people write") struct TimeExpressionTests {
-    /// Wednesday, two hours later by the clock on the wall.
+    /// A Wednesday; local time is two hours ahead.
     private let now = "2026-11-25T12:34:56.789Z"
     private let local = CivilZone.fixed(minutesEast: 120)
 
@@ -64,7 +98,7 @@ import Testing
         ])
     func refused(_ text: String) throws { #expect(try time(text) == nil) }
 
-    @Test("days go back over the ends of months and years, and leap years have a day more")
+    @Test("the previous day may be in another month or year, and leap years have an additional day")
     func days() throws {
         func yesterday(_ now: String) throws -> String? {
             let now = try #require(Timestamp(now))
@@ -75,7 +109,7 @@ import Testing
         #expect(try time("2024-02-29 UTC") == "2024-02-29T00:00:00.000Z")
     }
 
-    @Test("times with a date are what the text of a timestamp says")
+    @Test("the text of a timestamp is read back unchanged")
     func timestamps() throws {
         for milliseconds in stride(from: Int64(0), to: 253_402_300_799_999, by: 86_399_000_123 * 37) {
             let text = Timestamp(milliseconds: milliseconds).description
