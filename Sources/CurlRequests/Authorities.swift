@@ -6,10 +6,9 @@ import SourceKinds
 import StatusModel
 import StatusWorkers
 
-/// The files with certificate authorities: whether one can be read, and whether libcurl may use what it has read
-/// before.
+/// Checks the files with certificate authorities: readability, and whether libcurl may reuse what it has read.
 struct Authorities {
-    /// Distinguishes versions of a file.
+    /// Identifies a version of a file.
     private struct Version: Equatable {
         var file: [UInt]
         var changedAt: [Int]
@@ -22,12 +21,12 @@ struct Authorities {
 
     /// The maximum size of a file, in bytes.
     private static let maximumBytes = 1 << 20
-    /// How many seconds libcurl may keep the system's authorities while their file stays the same.
+    /// How many seconds libcurl may keep the system's authorities while their file is unchanged.
     private static let longestLifetime = 86_400
 
-    /// The system's file, if there is one.
+    /// The system's file, if any.
     private let systemFile: String?
-    /// The version of that file before libcurl read it.
+    /// The version of the system's file before libcurl read it.
     private let systemVersion: Version?
 
     /// - Parameter systemFile: the file that libcurl reads for a request that names none.
@@ -36,11 +35,11 @@ struct Authorities {
         systemVersion = systemFile.flatMap { Self.status($0) }.map { Version($0) }
     }
 
-    /// The number of seconds for which libcurl may keep or reuse the authorities of a request; 0 for neither.
+    /// Returns how many seconds libcurl may keep or reuse the authorities of a request; 0 for neither.
     ///
-    /// It keeps those of one file. Only the system's are worth that: reading them takes some 20 ms.
+    /// libcurl keeps the authorities of one file. Only the system's are kept, because reading them takes about 20 ms.
     ///
-    /// - Throws: ``HTTPFailure`` if the file that a request names cannot be read; libcurl finds out whether it contains
+    /// - Throws: ``HTTPFailure`` if the request's own file cannot be read. libcurl checks that it contains
     ///   certificates.
     func lifetime(for request: HTTPRequest) throws(HTTPFailure) -> Int {
         if let file = request.certificateAuthority {
@@ -52,7 +51,7 @@ struct Authorities {
     }
 
     private static func check(_ path: String) throws(HTTPFailure) {
-        // libcurl would wait for a pipe.
+        // libcurl would wait for the writer of a pipe.
         if let status = status(path) {
             guard status.st_mode & S_IFMT == S_IFREG else { throw failure(path, "not a regular file") }
             guard status.st_size <= maximumBytes else {

@@ -3,11 +3,11 @@
 import CCurl
 import Glibc
 
-/// The parts of a certificate that explain a problem, from libcurl's text (`CURLINFO_CERTINFO`).
+/// The parts of a certificate that explain a problem, from libcurl's description (`CURLINFO_CERTINFO`).
 struct Certificate: Equatable {
-    /// The host names and addresses for which it is valid.
+    /// The host names and addresses for which the certificate is valid.
     var names: [String] = []
-    /// Its expiry, in seconds since 1970.
+    /// The expiry, in seconds since 1970.
     var expiry: Int?
 
     /// Reads a list of `Name:value`.
@@ -27,7 +27,7 @@ struct Certificate: Equatable {
         for line in lines {
             guard let colon = line.firstIndex(of: ":") else { continue }
             let value = String(line[line.index(after: colon)...])
-            // With GnuTLS, libcurl writes some of them with other capitals.
+            // With GnuTLS, libcurl capitalizes some of the names differently.
             switch line[..<colon].lowercased() {
             case "x509v3 subject alternative name": names = Self.alternativeNames(value)
             case "subject": commonName = Self.commonName(value)
@@ -35,7 +35,7 @@ struct Certificate: Equatable {
             default: break
             }
         }
-        // For old certificates; with GnuTLS, libcurl reports nothing else.
+        // Old certificates have no other name. With GnuTLS, libcurl reports only this one.
         if names.isEmpty, let commonName { names = [commonName] }
     }
 
@@ -59,7 +59,7 @@ struct Certificate: Equatable {
         return nil
     }
 
-    /// A time in UTC as libcurl writes it with OpenSSL, or with GnuTLS.
+    /// Reads a time in UTC, in the format that libcurl uses with OpenSSL or with GnuTLS.
     private static func time(_ text: String) -> Int? {
         for format in ["%b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S"] {
             var fields = tm()

@@ -9,14 +9,14 @@ enum CertificateProblem: Equatable {
     /// Anything else, in the TLS library's words.
     case untrusted(String)
 
-    /// Whether the certificate itself tells more.
+    /// Whether the certificate contains details about the problem.
     var isInCertificate: Bool { self == .expired || self == .wrongName }
 
-    /// The meaning of OpenSSL's number (`X509_V_ERR_…`).
+    /// Interprets OpenSSL's error number (`X509_V_ERR_…`).
     ///
     /// - Parameters:
-    ///   - result: the number; 1, the initial value in libcurl, or 0 if OpenSSL found nothing: then the name is wrong,
-    ///     which libcurl compares itself before it reads the number.
+    ///   - result: the number. It is 0, or libcurl's initial value 1, if OpenSSL found no problem: then the name is
+    ///     wrong, which libcurl checks itself.
     ///   - text: the text for other numbers.
     init(openSSL result: Int, text: String) {
         switch result {
@@ -28,7 +28,7 @@ enum CertificateProblem: Equatable {
         }
     }
 
-    /// The meaning of GnuTLS's flags (`GNUTLS_CERT_…`).
+    /// Interprets GnuTLS's flags (`GNUTLS_CERT_…`).
     init(gnuTLS result: Int) {
         if result == 0 || result & 1 << 14 != 0 {
             self = .wrongName
@@ -41,12 +41,12 @@ enum CertificateProblem: Equatable {
         }
     }
 
-    /// A phrase for the problem.
+    /// Returns a phrase for the problem.
     ///
     /// - Parameters:
     ///   - host: the host of the request.
-    ///   - certificates: the server's certificates, its own first; may be empty.
-    ///   - now: the time, in seconds since 1970.
+    ///   - certificates: the certificates that the server sent, its own first; may be empty.
+    ///   - now: the current time, in seconds since 1970.
     func reason(for host: String, _ certificates: [Certificate], now: Int = time(nil)) -> String {
         switch self {
         case .expired: Self.expiry(certificates, now)
@@ -58,7 +58,7 @@ enum CertificateProblem: Equatable {
     }
 
     private static func expiry(_ certificates: [Certificate], _ now: Int) -> String {
-        // It may be another one than the server's own: all certificates up to the authority's must be valid.
+        // The expired certificate may be an issuer's: the whole chain up to the authority must be valid.
         let expired = certificates.firstIndex { ($0.expiry ?? now) < now }
         guard let expired, let expiry = certificates[expired].expiry else { return "certificate expired" }
         return "\(expired == 0 ? "certificate" : "an issuer's certificate") expired \(age(now - expiry)) ago"
@@ -72,7 +72,7 @@ enum CertificateProblem: Equatable {
         return "certificate is for \(first)\(others), not for \(host)"
     }
 
-    /// A time in its largest unit, rounded down: `3 days`.
+    /// Returns a time span in its largest unit, rounded down: `3 days`.
     private static func age(_ seconds: Int) -> String {
         for (unit, length) in [("day", 86_400), ("hour", 3600), ("minute", 60)] where seconds >= length {
             return "\(seconds / length) \(unit)\(seconds / length == 1 ? "" : "s")"

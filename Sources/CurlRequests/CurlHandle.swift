@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CCurl
+import EventLoopIO
+import Glibc
 
 /// An easy handle of libcurl: the options of one transfer, and its results.
 ///
-/// A multi handle must have removed it before this object is released.
+/// It must be removed from its multi handle before this object is released.
 final class CurlHandle {
     let curl: CurlLibrary
     let easy: UnsafeMutableRawPointer
     /// Whether libcurl has accepted every option so far.
     private(set) var isComplete = true
     private let errorText: UnsafeMutablePointer<CChar>
-    /// Lists that libcurl does not copy.
+    /// The lists passed to libcurl, which does not copy them.
     private var lists: [UnsafeMutablePointer<curl_slist>] = []
 
     init(_ curl: CurlLibrary) throws(HTTPFailure) {
@@ -37,12 +39,12 @@ final class CurlHandle {
         check(statusd_curl_set_long(curl.functions, easy, option, value))
     }
 
-    /// Sets an option that some TLS libraries lack.
+    /// Sets an option that some TLS libraries do not support.
     func setWherePossible(_ option: CURLoption, _ value: Int) {
         _ = statusd_curl_set_long(curl.functions, easy, option, value)
     }
 
-    /// Sets a text, or removes libcurl's default.
+    /// Sets a text; nil removes libcurl's default.
     func set(_ option: CURLoption, _ text: String?) {
         if let text {
             check(statusd_curl_set_pointer(curl.functions, easy, option, text))
@@ -65,7 +67,7 @@ final class CurlHandle {
         check(statusd_curl_set_pointer(curl.functions, easy, option, list))
     }
 
-    /// Sets the callbacks for sockets, header and body; the transfer is not retained.
+    /// Sets the callbacks for sockets, header and body; does not retain the transfer.
     func setCallbacks(for transfer: HTTPTransfer) {
         let context = Unmanaged.passUnretained(transfer).toOpaque()
         check(statusd_curl_set_opener(curl.functions, easy, openCallback, context))
@@ -77,16 +79,16 @@ final class CurlHandle {
 
     // MARK: Results
 
-    /// libcurl's text about a failure.
+    /// Returns libcurl's description of a failure.
     func text(of code: CURLcode) -> String {
         let text = String(cString: errorText)
         return text.isEmpty ? curl.text(of: code) : text
     }
 
-    /// A number; 0 if there is none.
+    /// Returns a number; 0 if there is none.
     func number(_ info: CURLINFO) -> Int { statusd_curl_get_long(curl.functions, easy, info) }
 
-    /// A text; empty if there is none.
+    /// Returns a text; empty if there is none.
     func string(_ info: CURLINFO) -> String {
         statusd_curl_get_string(curl.functions, easy, info).map { String(cString: $0) } ?? ""
     }
@@ -94,14 +96,48 @@ final class CurlHandle {
     /// The duration of the transfer.
     var duration: Duration { duration(CURLINFO_TOTAL_TIME_T) }
 
-    /// The duration of a step; 0 if it has not ended.
+    /// Returns the duration of a step; 0 if it has not ended.
     func duration(_ info: CURLINFO) -> Duration { .microseconds(statusd_curl_get_offset(curl.functions, easy, info)) }
 
-    /// The server's certificates, its own first; only with `CURLOPT_CERTINFO`.
+    /// The certificates that the server sent, its own first; only with `CURLOPT_CERTINFO`.
     var certificates: [Certificate] {
         guard let list = statusd_curl_get_certificates(curl.functions, easy)?.pointee, let first = list.certinfo else {
             return []
         }
         return UnsafeBufferPointer(start: first, count: Int(list.num_of_certs)).map { Certificate($0) }
     }
+}
+
+// MARK: The functions that libcurl calls
+
+/// Receives bytes of a body; a result other than their number ends the transfer.
+func writeCallback(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    transfer(context)?.receive(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
+}
+
+/// Receives a line of the header or trailer; a result other than its length ends the transfer.
+func headerCallback(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    transfer(context)?.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
+}
+
+/// Opens a socket as libcurl would, and records its address and a possible error.
+func openCallback(
+    _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
+    guard let transfer = transfer(context), let address else { return CURL_SOCKET_BAD }
+    let descriptor = socket(
+        address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), address.pointee.protocol)
+    // The address may be longer than the member of the struct.
+    let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) ?? 0
+    let target = UnsafeRawBufferPointer(start: UnsafeRawPointer(address) + offset, count: Int(address.pointee.addrlen))
+    transfer.noteSocket(to: InternetAddress(copying: target), error: descriptor < 0 ? errno : 0)
+    return descriptor
+}
+
+private func transfer(_ context: UnsafeMutableRawPointer?) -> HTTPTransfer? {
+    context.map { Unmanaged<HTTPTransfer>.fromOpaque($0).takeUnretainedValue() }
 }

@@ -3,18 +3,20 @@
 import CCurl
 import Glibc
 
-/// libcurl, loaded when needed, until the process ends.
+/// libcurl, loaded at runtime; it stays loaded until the process ends.
 final class CurlLibrary {
-    /// Debian also has a libcurl with GnuTLS, which many hosts have for other programs.
+    /// The file names; Debian also has a libcurl with GnuTLS, which is installed on many hosts for other programs.
     private static let names = ["libcurl.so.4", "libcurl-gnutls.so.4"]
-    /// The first version with `CURLOPT_QUICK_EXIT`, without which the end of a transfer may wait for the resolver.
+    /// The first version with `CURLOPT_QUICK_EXIT`.
+    ///
+    /// Without that option, the end of a transfer may wait for the resolver.
     private static let oldestVersion: UInt32 = 0x07_57_00
 
-    /// The functions, called through `pointee`; they stay valid, because the library stays loaded.
+    /// libcurl's functions, called through `pointee`; they stay valid because the library stays loaded.
     let functions: UnsafePointer<statusd_curl>
-    /// Whether OpenSSL verifies certificates, which decides what the number of a result means.
+    /// Whether OpenSSL verifies certificates; the result codes depend on that.
     let usesOpenSSL: Bool
-    /// The file with the system's authorities, if there is one.
+    /// The file with the system's authorities, if any.
     let authoritiesFile: String?
 
     /// Loads the library.
@@ -43,19 +45,19 @@ final class CurlLibrary {
         var reason = ""
         for name in names {
             if let handle = dlopen(name, RTLD_NOW | RTLD_LOCAL) { return handle }
-            // The reason of the first one: the other one is only used if it happens to be there.
+            // The reason for the first name is reported, because the second library is only a fallback.
             if reason.isEmpty { reason = dlerror().map { String(cString: $0) } ?? name }
         }
         throw HTTPFailure(
             reason: "cannot load libcurl: \(reason); install the package libcurl4")
     }
 
-    /// libcurl's text for a result.
+    /// Returns libcurl's description of a result.
     func text(of code: CURLcode) -> String {
         functions.pointee.easy_strerror(code).map { String(cString: $0) } ?? "error \(code.rawValue)"
     }
 
-    /// A part of a URL; nil if the URL is invalid or has no such part.
+    /// Returns a part of a URL; nil if the URL is invalid or has no such part.
     func part(_ part: CURLUPart, of url: String) -> String? {
         let handle = functions.pointee.url()
         defer { functions.pointee.url_cleanup(handle) }

@@ -4,10 +4,10 @@ import CCurl
 import Glibc
 import StatusWorkers
 
-/// Makes HTTP requests one after another, and waits for each.
+/// Makes HTTP requests, one after another.
 final class HTTPClient {
     private let curl: CurlLibrary
-    /// It keeps the system's authorities from one request to the next.
+    /// The multi handle, which keeps the system's authorities between requests.
     private let multi: UnsafeMutableRawPointer
     private let authorities: Authorities
 
@@ -37,10 +37,9 @@ final class HTTPClient {
         }
     }
 
-    /// Reads the certificates that made a transfer fail, in the time that it has left; returns none if that is too
-    /// short.
+    /// Reads the certificates that made a transfer fail; returns none if too little of its timeout is left.
     ///
-    /// libcurl does not provide them after a failed handshake, so this is a second one.
+    /// libcurl does not provide them after a failed handshake, so this makes a second one.
     private func inspect(_ failed: HTTPTransfer) -> [Certificate] {
         let timeout = failed.request.timeout - failed.handle.duration
         guard timeout > .milliseconds(10), let transfer = try? HTTPTransfer(inspecting: failed, timeout: timeout),
@@ -49,7 +48,7 @@ final class HTTPClient {
         return transfer.handle.certificates
     }
 
-    /// Runs a transfer until its end or its timeout: after a redirect, libcurl may wait for longer.
+    /// Runs a transfer until its end or its timeout, which libcurl itself may exceed after a redirect.
     private func run(_ transfer: HTTPTransfer, within limit: Duration) throws(HTTPFailure) -> CURLcode {
         let end = SuspendingClock.now + limit
         let functions = curl.functions.pointee
@@ -66,7 +65,7 @@ final class HTTPClient {
             let milliseconds = Int32(min(time / .milliseconds(1) + 1, 1e9))
             var daemon = curl_waitfd(fd: STDIN_FILENO, events: Int16(CURL_WAIT_POLLIN), revents: 0)
             _ = functions.multi_poll(multi, &daemon, 1, milliseconds, nil)
-            // The daemon sends nothing during a request, so it has gone.
+            // The daemon sends nothing during a request, so it has disconnected.
             if daemon.revents != 0 { _exit(0) }
         }
     }

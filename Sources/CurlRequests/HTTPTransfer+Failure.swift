@@ -7,8 +7,18 @@ import SourceKinds
 import StatusModel
 import StatusWorkers
 
+/// The reason why there is no response.
+struct HTTPFailure: Error, Equatable {
+    /// A short phrase in lower case, without a full stop.
+    let reason: String
+    /// Whether the cause is a lack of resources on this host, so that the state of the server is unknown.
+    var isLocal = false
+
+    var outcome: HTTPOutcome { isLocal ? .notMade(reason: reason) : .unexpected(reason: reason) }
+}
+
 extension HTTPTransfer {
-    /// The problem with the server's certificate, if that ended the transfer.
+    /// Returns the problem with the server's certificate, if that ended the transfer.
     func certificateProblem(_ code: CURLcode) -> CertificateProblem? {
         guard code == CURLE_PEER_FAILED_VERIFICATION else { return nil }
         let result = handle.number(CURLINFO_SSL_VERIFYRESULT)
@@ -17,12 +27,12 @@ extension HTTPTransfer {
             openSSL: result, text: handle.text(of: code).droppingPrefix("SSL certificate problem: "))
     }
 
-    /// The reason for a missing response, as a phrase.
+    /// Returns the reason why there is no response, as a phrase.
     func reason(_ code: CURLcode) -> String {
         switch code {
         case CURLE_WRITE_ERROR where isHeaderTooLarge: Self.largeHeader
         case CURLE_WRITE_ERROR where hasCoding: "the response has a transfer encoding that was not requested"
-        // libcurl reports this for a line of the header that is too long.
+        // libcurl reports this if a line of the header is too long.
         case CURLE_OUT_OF_MEMORY: Self.largeHeader
         case CURLE_OPERATION_TIMEDOUT: timeoutReason
         case CURLE_COULDNT_RESOLVE_HOST: "cannot look up host \(lastHost)"
@@ -41,10 +51,10 @@ extension HTTPTransfer {
         }
     }
 
-    /// A phrase for an answer that did not come in time.
+    /// Returns a phrase for a missing answer.
     static func noAnswer(within timeout: Duration) -> String { "no answer within \(TimeSpan.text(timeout))" }
 
-    /// The reason of a timeout: the lookup of the first host's name, or the host itself.
+    /// The reason for a timeout: the lookup of the first host's name, or the host itself.
     private var timeoutReason: String {
         if hasBegun {
             return "the response was not complete within \(TimeSpan.text(request.timeout))"
@@ -58,12 +68,12 @@ extension HTTPTransfer {
     private static let closedUnanswered = "connection closed without a response"
     static let closedWithin = "connection closed before the end of the response"
 
-    /// What this host lacked (a descriptor, memory or a port) to try one of the addresses; nil if nothing.
+    /// Returns the resource that this host lacked to try one of the addresses (a descriptor, memory or a port), if any.
     func shortage(_ code: CURLcode) -> String? {
         if let socketShortage { return Self.phrase(socketShortage) }
         guard code == CURLE_COULDNT_CONNECT else { return nil }
-        // libcurl keeps the reason of the last attempt. For the others, this looks for a port, which bind(2) may find
-        // taken although connect(2) could use it for another peer.
+        // libcurl keeps only the error of the last attempt. For the other addresses, this checks for a free port;
+        // bind(2) may find a port in use that connect(2) could still use for another peer.
         let isOutOfPorts = addresses.enumerated().contains { index, address in
             let isLast = index == addresses.count - 1
             return (isLast ? connectionError == EADDRNOTAVAIL : !address.hasFreePort) && address.hasSource
@@ -73,7 +83,7 @@ extension HTTPTransfer {
 
     private static func phrase(_ number: Int32) -> String { String(cString: strerror(number)).asPhrase }
 
-    /// The system's text about the last attempt to connect, if there is one.
+    /// The system's error text for the last attempt to connect, or else libcurl's text.
     private var connectionReason: String {
         let number = connectionError
         return number > 0 ? Self.phrase(number) : handle.text(of: CURLE_COULDNT_CONNECT).asPhrase
@@ -83,21 +93,21 @@ extension HTTPTransfer {
         socketError != 0 ? socketError : Int32(truncatingIfNeeded: handle.number(CURLINFO_OS_ERRNO))
     }
 
-    /// Why the TLS handshake failed, for which there is only text.
+    /// The reason why the TLS handshake failed; it is available only as text.
     private var handshakeReason: String {
         let reason = lastPart(of: CURLE_SSL_CONNECT_ERROR)
-        // OpenSSL's text if the other side has closed the connection.
+        // OpenSSL's texts if the peer has closed the connection.
         if reason.contains("SSL_ERROR_SYSCALL") || reason.contains("SSL_ERROR_ZERO_RETURN") {
             return "connection closed"
         }
-        // OpenSSL's and GnuTLS' texts if it answers without TLS.
+        // The texts of OpenSSL and GnuTLS if the peer answers without TLS.
         let isPlain = reason.contains("wrong version number") || reason.contains("unexpected TLS packet")
         return isPlain ? "the server does not speak TLS at this port" : reason.asPhrase
     }
 
-    /// The reason for an error that may be an invalid URL or a response that is not HTTP.
+    /// Returns the reason for an error that means an invalid URL or a response that is not HTTP.
     ///
-    /// If the last URL got a connection, then the response was at fault, not the URL: each URL gets its own connection.
+    /// Each URL gets its own connection. So if the last URL got one, the response was at fault, not the URL.
     private func addressReason(_ code: CURLcode) -> String {
         let redirects = handle.number(CURLINFO_REDIRECT_COUNT)
         if handle.number(CURLINFO_NUM_CONNECTS) > redirects { return "the response is not HTTP" }
@@ -107,19 +117,19 @@ extension HTTPTransfer {
             ? "redirected from https to http" : "redirected to a URL that is neither http nor https"
     }
 
-    /// Why sending or receiving failed, for which there is only text.
+    /// Returns the reason why sending or receiving failed; it is available only as text.
     private func transferReason(_ code: CURLcode) -> String {
         let text = handle.text(of: code)
-        // Its text has numbers that differ each time.
+        // This text contains numbers that differ each time.
         if text.hasPrefix("Too large response headers") { return Self.largeHeader }
-        // Some versions of libcurl report OpenSSL's text for this, with an errno of 0.
+        // OpenSSL's text for a closed connection, which some versions of libcurl report.
         if text.contains("unexpected eof while reading") {
             return handle.number(CURLINFO_HEADER_SIZE) == 0 ? Self.closedUnanswered : Self.closedWithin
         }
         return lastPart(of: code).asPhrase
     }
 
-    /// libcurl's text after `Recv failure: ` or `error:0A00010B:SSL routines::`.
+    /// Returns libcurl's text after `Recv failure: ` or `error:0A00010B:SSL routines::`.
     private func lastPart(of code: CURLcode) -> String {
         let text = handle.text(of: code)
         if let error = text.range(of: "error:") {
@@ -137,7 +147,7 @@ extension String {
         hasPrefix(prefix) ? String(dropFirst(prefix.count)) : self
     }
 
-    /// The range from the last occurrence of `part` to the end.
+    /// Returns the range from the last occurrence of `part` to the end.
     fileprivate func range(of part: String) -> PartialRangeFrom<String.Index>? {
         indices.last { self[$0...].hasPrefix(part) }.map { $0... }
     }

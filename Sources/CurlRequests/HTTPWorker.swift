@@ -4,38 +4,38 @@ import Glibc
 import StatusWorkers
 import Varlink
 
-/// A process that makes HTTP requests, one after another, for the daemon at the other end of its standard input.
+/// A process that makes HTTP requests for the daemon, which is connected to its standard input.
 ///
-/// A server can only disturb this process and this request through libcurl or the TLS library: memory and processor
-/// time are limited, and the daemon ends the process if it takes too long. It ends when the connection does.
+/// It isolates libcurl and the TLS library: a hostile server can disturb only the current request. Memory and processor
+/// time are limited, and the daemon ends the process if it takes too long. The process exits when the connection is
+/// closed.
 public enum HTTPWorker {
-    /// The bytes of address space that it may use in addition.
+    /// The additional address space that the process may use, in bytes.
     private static let memoryLimit = 256 << 20
-    /// The processor time that a request may use.
+    /// The maximum processor time of a request.
     private static let processorLimit = Duration.seconds(5)
-    /// How long after its timeout a request is ended, if libcurl has not done so: libcurl checks the time only when it
-    /// waits.
+    /// The time after its timeout when a request is ended, because libcurl checks the time only while it waits.
     private static let grace = Duration.milliseconds(500)
 
-    /// Runs in this process until the end.
+    /// Runs the worker in this process; does not return.
     public static func run() -> Never {
         signal(SIGPIPE, SIG_IGN)
         serve()
-        // A thread that looks up a name may still run.
+        // A thread that looks up a name may still be running.
         _exit(0)
     }
 
     private static func serve() {
         var calls = WorkerCalls<HTTPRequest>()
         do throws(HTTPFailure) {
-            if let failure = MemoryLimit.set(beside: memoryLimit) { throw HTTPFailure(reason: failure) }
+            if let failure = MemoryLimit.set(additional: memoryLimit) { throw HTTPFailure(reason: failure) }
             let client = try HTTPClient()
             guard calls.greet() else { return }
             while let request = calls.wait() {
                 limitTime(of: request)
                 let outcome = client.perform(request)
                 TimeLimit.end()
-                // A resolver that has not answered keeps its thread, so such threads would accumulate.
+                // Threads of unanswered lookups would accumulate.
                 guard calls.answer(outcome), isSingleThreaded else { return }
             }
         } catch {
@@ -43,7 +43,7 @@ public enum HTTPWorker {
         }
     }
 
-    /// A directory has two links, and one for each directory in it (proc(5)).
+    /// Whether this process has one thread: /proc/self/task has two links, and one more for each thread.
     private static var isSingleThreaded: Bool {
         var status = stat()
         return stat("/proc/self/task", &status) == 0 && status.st_nlink == 3

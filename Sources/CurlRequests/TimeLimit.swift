@@ -4,25 +4,24 @@ import Glibc
 import StatusWorkers
 import Synchronization
 
-/// When time is up, sends an answer to the daemon and ends the process, whatever it is doing.
+/// Sends an answer to the daemon and ends the process when a time limit is exceeded.
 enum TimeLimit {
-    /// Whether a handler may still answer: either the handler or `end()` clears it first, on any thread.
+    /// Whether a time limit is active; a signal handler or `end()` clears it, on any thread, whichever is first.
     private static let isRunning = Atomic(false)
-    /// The bytes that the signal handlers write, encoded before: handlers may only call what is safe in them
-    /// (signal-safety(7)).
+    /// The answer after the time limit, encoded in advance, because signal handlers must not encode (signal-safety(7)).
     ///
-    /// Unsafe, but changed only while no time is running, so no handler reads it then.
+    /// Unsafe, but changed only while no limit is active, so no handler reads it then.
     private nonisolated(unsafe) static var answer = UnsafeMutableBufferPointer<UInt8>(start: nil, count: 0)
-    /// The same for the processor time, and unsafe for the same reason.
+    /// The answer after the limit of processor time; unsafe for the same reason.
     private nonisolated(unsafe) static var processorAnswer = UnsafeMutableBufferPointer<UInt8>(start: nil, count: 0)
 
-    /// Starts the time.
+    /// Starts the limits.
     ///
     /// - Parameters:
     ///   - time: the time limit.
-    ///   - outcome: the answer when it is exceeded.
+    ///   - outcome: the answer if the time limit is exceeded.
     ///   - processorTime: the limit of processor time.
-    ///   - processorOutcome: the answer when that is exceeded.
+    ///   - processorOutcome: the answer if the limit of processor time is exceeded.
     static func begin(
         _ time: Duration, _ outcome: HTTPOutcome, processorTime: Duration, _ processorOutcome: HTTPOutcome
     ) {
@@ -35,9 +34,9 @@ enum TimeLimit {
         start(ITIMER_PROF, processorTime)
     }
 
-    /// Stops the time: there will be no answer.
+    /// Ends the limits.
     ///
-    /// It does not return if a handler is about to answer, which ends the process.
+    /// It does not return if a handler is already answering, because that ends the process.
     static func end() {
         while !isRunning.exchange(false, ordering: .sequentiallyConsistent) { pause() }
         start(ITIMER_REAL, .zero)

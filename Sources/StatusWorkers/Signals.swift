@@ -4,11 +4,11 @@ import CLinux
 import EventLoopIO
 import Glibc
 
-/// The signals of a single-threaded process without an event loop: to end, and that a child has ended.
+/// The signals of a single-threaded process without an event loop: SIGTERM, SIGINT and SIGCHLD.
 enum Signals {
     private static let taken = [SIGTERM, SIGINT, SIGCHLD]
 
-    /// Blocks the signals, and returns a descriptor that is readable when one has come (signalfd(2)).
+    /// Blocks the signals, and returns a descriptor that is readable when one is pending (signalfd(2)).
     static func take() -> OwnedDescriptor? {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGCHLD, SIG_DFL)
@@ -18,7 +18,7 @@ enum Signals {
         return descriptor < 0 ? nil : OwnedDescriptor(adopting: descriptor)
     }
 
-    /// Takes the signals that have come; returns whether the process must end.
+    /// Takes the pending signals; returns whether the process must end.
     static func takeEnd(from descriptor: OwnedDescriptor) -> Bool {
         var isEnd = false
         var information = signalfd_siginfo()

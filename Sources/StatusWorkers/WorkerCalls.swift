@@ -4,18 +4,18 @@ import CLinux
 import Glibc
 public import Varlink
 
-/// The calls from the daemon to this worker, over its standard input.
+/// Receives the daemon's calls to this worker on standard input, and sends the answers.
 public struct WorkerCalls<Call: JSONReadable>: ~Copyable {
     private let connection = STDIN_FILENO
     private var input = MessageInput()
 
     /// Prepares the connection.
     public init() {
-        // One end of a pair does not block, but answers must be sent completely.
+        // The socket is non-blocking, but answers must be sent completely.
         _ = fcntl(connection, F_SETFL, fcntl(connection, F_GETFL) & ~O_NONBLOCK)
     }
 
-    /// Sends the greeting, that the worker is ready or why not; returns whether the daemon is still connected.
+    /// Sends the greeting; returns whether the daemon is still connected.
     public func greet(_ greeting: WorkerGreeting = WorkerGreeting()) -> Bool { answer(greeting) }
 
     /// Sends an answer; returns whether the daemon is still connected.
@@ -38,7 +38,7 @@ public struct WorkerCalls<Call: JSONReadable>: ~Copyable {
         }
     }
 
-    /// The next call that has been read, if any.
+    /// Returns the next call that has been read, if any.
     ///
     /// - Throws: a `JSONError` if it is invalid.
     public mutating func next() throws(JSONError) -> Call? {
@@ -46,7 +46,7 @@ public struct WorkerCalls<Call: JSONReadable>: ~Copyable {
         return try WorkerMessage.decode(from: message)
     }
 
-    /// Reads what is there; returns whether more may come.
+    /// Reads available bytes; returns whether more may follow.
     public mutating func read() -> Bool {
         guard input.count <= WorkerMessage.maximumBytes else { return false }
         let room = input.room()

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 public import Varlink
 
 /// A message between the daemon and a worker: JSON, followed by a zero byte.
 public enum WorkerMessage {
-    /// The maximum length in bytes, which is much more than a sensible call or answer has.
+    /// The maximum length in bytes; calls and answers are much shorter.
     public static let maximumBytes = 512 * 1024
-    /// The maximum length of what a worker sends: a plugin's output has no more than 16 KiB, and may become six times
-    /// as long.
+    /// The maximum length of a worker's message in bytes.
+    ///
+    /// A plugin's output has up to 16 KiB, which JSON's escapes may make six times as long.
     public static let maximumAnswerBytes = 128 * 1024
 
     /// Encodes a value.
@@ -27,12 +29,12 @@ public enum WorkerMessage {
     }
 }
 
-/// The first message of a worker: that it is ready, or why it never will be.
+/// The first message of a worker: it is ready, or cannot start for some reason.
 public struct WorkerGreeting: JSONReadable, JSONWritable, Sendable {
-    /// Why it will not answer; nil if it is ready.
+    /// The reason why the worker takes no calls; nil if it is ready.
     public var refusal: String?
 
-    /// Creates a greeting; one with a reason is the last message.
+    /// Creates a greeting; after a refusal, no other message follows.
     public init(refusal: String? = nil) { self.refusal = refusal }
 
     public init(from reader: inout JSONReader) throws(JSONError) {
@@ -44,5 +46,39 @@ public struct WorkerGreeting: JSONReadable, JSONWritable, Sendable {
 
     public func write(to writer: inout JSONWriter) {
         writer.object { $0.member("refusal", refusal) }
+    }
+}
+
+/// The answer of a worker to a call.
+public protocol WorkerAnswer: JSONReadable, Sendable {
+    /// Whether the call was carried out; if not, another worker may be able to do it.
+    var isFinal: Bool { get }
+    /// Whether the worker takes further calls.
+    var leavesWorkerIdle: Bool { get }
+}
+
+extension PluginOutcome: WorkerAnswer {
+    public var isFinal: Bool { if case .notStarted = ending { false } else { true } }
+
+    public var leavesWorkerIdle: Bool { !leavesProcesses }
+}
+
+extension HTTPOutcome: WorkerAnswer {
+    public var isFinal: Bool { true }
+
+    /// After an unexpected outcome, the worker may be about to exit, so it gets no further request.
+    public var leavesWorkerIdle: Bool { if case .expected = self { true } else { false } }
+}
+
+/// The texts of errors that a worker reports.
+public enum SystemErrorText {
+    /// Returns the text of an error; if permission is denied, it names the user.
+    ///
+    /// An administrator who tries the same command is usually another user.
+    public static func text(of number: Int32) -> String {
+        let text = String(cString: strerror(number))
+        guard number == EACCES else { return text }
+        let name = getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) }
+        return "\(text) for the user \(name ?? String(geteuid()))"
     }
 }

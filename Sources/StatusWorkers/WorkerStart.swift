@@ -1,18 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLinux
 public import EventLoopIO
 import Glibc
 
-/// A started worker: the connection to it, and its process, if that is a child of this one.
+/// The roles of statusd other than the daemon, selected by the first argument.
+public enum WorkerRole: String, Sendable {
+    /// The service that starts workers.
+    case executor
+    /// A process that runs plugins.
+    case pluginWorker = "plugin-worker"
+    /// A process that makes HTTP requests.
+    case httpWorker = "http-worker"
+    /// A process that checks files.
+    case hostWorker = "host-worker"
+
+    /// Reads the role from a command line; nil for the daemon.
+    public init?(commandLine: [String]) {
+        guard commandLine.count == 2 else { return nil }
+        self.init(rawValue: commandLine[1])
+    }
+
+    /// Prepares a process of this role.
+    public func prepare() {
+        // Plugins run as the same user, and must not read this process's memory.
+        _ = linux_refuse_tracers()
+        pthread_setname_np(pthread_self(), "statusd-\(name)")
+    }
+
+    /// The suffix of the name in ps(1), at most seven letters.
+    private var name: String {
+        switch self {
+        case .executor: "exec"
+        case .pluginWorker: "plugin"
+        case .httpWorker: "http"
+        case .hostWorker: "host"
+        }
+    }
+}
+
+/// A started worker: the connection to it, and its process if it is a child of this process.
 public typealias StartedWorker = (connection: OwnedDescriptor, process: ChildProcess?)
 
-/// Starts workers, which are this program again.
+/// Starts workers, which run this program in another role.
 public enum WorkerStart {
-    /// Starts a worker at the other end of the connection that it returns.
+    /// Starts a worker and returns the connection to it.
     ///
-    /// Blocks until the worker's program is executed.
+    /// It blocks until the worker's program is executed.
     ///
-    /// - Parameter program: the path of statusd; by default, this process's own program.
+    /// - Parameter program: the path of statusd; by default, the program of this process.
     /// - Throws: ``IOError`` if it cannot be started.
     public static func connect(
         _ role: WorkerRole, program: String = ownProgram
@@ -26,7 +62,7 @@ public enum WorkerStart {
         }
     }
 
-    /// The program that this process runs, even if its file was replaced.
+    /// The program of this process, even if its file was replaced.
     public static let ownProgram = "/proc/self/exe"
 
     static func start(

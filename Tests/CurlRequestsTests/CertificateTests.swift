@@ -12,7 +12,7 @@ import Testing
         Certificate(["Subject:CN = old.example", "X509v3 Subject Alternative Name:\(names)", "Expire date:\(date) GMT"])
     }
 
-    @Test("its names are the alternative names, or the common name if there are none")
+    @Test("the names are the alternative names, or the common name if there are none")
     func names() {
         #expect(
             certificate("DNS:a.example, IP Address:127.0.0.1", until: "Nov 18 08:00:00 2026").names == [
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(
-        "the time since it expired is in the largest unit",
+        "the time since the expiry is in the largest unit",
         arguments: [
             ("Nov 18 07:59:59 2026", "3 days"), ("Nov 20 08:00:00 2026", "1 day"), ("Nov 20 09:00:00 2026", "23 hours"),
             ("Nov 21 07:59:00 2026", "1 minute"), ("Nov 21 07:59:59 2026", "1 second"),
@@ -35,7 +35,7 @@ import Testing
         #expect(reason == "certificate expired \(age) ago")
     }
 
-    @Test("the expired one may be an issuer's, or unknown")
+    @Test("the expired certificate may be an issuer's, or unknown")
     func issuer() {
         let good = certificate("DNS:a.example", until: "Nov 18 08:00:00 2027")
         let bad = certificate("DNS:b.example", until: "Nov 18 08:00:00 2026")
@@ -58,7 +58,7 @@ import Testing
         #expect(CertificateProblem.wrongName.reason(for: "c.example", []) == "certificate is not for c.example")
     }
 
-    @Test("OpenSSL's numbers are those of x509_vfy.h")
+    @Test("OpenSSL's numbers are interpreted as in x509_vfy.h")
     func numbers() {
         #expect(CertificateProblem(openSSL: 10, text: "") == .expired)
         #expect(CertificateProblem(openSSL: 9, text: "") == .notYetValid)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The text that an HTTP response must contain") struct ContainsTests {
     @Test(
-        "it is found anywhere in the body, and only as a whole",
+        "the text is found anywhere in the body, but only as a whole",
         arguments: [
             ("ready", "ready", true), ("not ready yet", "ready", true), ("read", "ready", false), ("", "x", false),
             ("rereready", "reready", true), ("x\0ready", "ready", true), ("Zürich", "ü", true),

@@ -11,7 +11,7 @@ import Varlink
         try WorkerMessage.encode(value).dropLast().withUnsafeBytes { try WorkerMessage.decode(from: $0) }
     }
 
-    @Test("a request arrives as it was sent")
+    @Test("a request arrives unchanged")
     func request() throws {
         var request = HTTPRequest(
             HTTPSettings(url: "https://a/ü"), userAgent: "statusd/1", timeout: .milliseconds(1500))
@@ -26,7 +26,7 @@ import Varlink
     }
 
     @Test(
-        "an answer arrives as it was sent",
+        "an answer arrives unchanged",
         arguments: [
             HTTPOutcome.expected(statusCode: 200, duration: .microseconds(1234)), .unexpected(reason: "gone"),
             .notMade(reason: "no libcurl"),

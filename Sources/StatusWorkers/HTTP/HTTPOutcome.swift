@@ -4,11 +4,11 @@ public import Varlink
 
 /// The outcome of an HTTP request.
 public enum HTTPOutcome: JSONReadable, JSONWritable, Sendable, Equatable {
-    /// The response is as expected: its status code, and the time until its end.
+    /// The response is as expected: its status code, and the duration of the request.
     case expected(statusCode: Int, duration: Duration)
-    /// There is no response, or another one: the reason is one short phrase in lower case without a full stop.
+    /// There is no response, or an unexpected one, for this reason: a short phrase in lower case, without a full stop.
     case unexpected(reason: String)
-    /// Nothing is known of the server, because this host lacks something.
+    /// The request could not be made because this host lacks a resource; the state of the server is unknown.
     case notMade(reason: String)
 
     public init(from reader: inout JSONReader) throws(JSONError) {

@@ -6,11 +6,11 @@ public import Varlink
 /// A request that a worker makes.
 @dynamicMemberLookup
 public struct HTTPRequest: Sendable, Equatable {
-    /// The request, and the expected response.
+    /// The settings: the request and the expected response.
     public var settings: HTTPSettings
     /// The value of `User-Agent`.
     public var userAgent: String
-    /// The timeout, from the lookup of the name to the end of the body.
+    /// The timeout for everything from the lookup of the name to the end of the body.
     public var timeout: Duration
 
     /// Creates a request.
@@ -57,7 +57,7 @@ extension HTTPRequest: JSONReadable, JSONWritable {
         }
     }
 
-    /// A range of status codes, as an array of its first and its last one.
+    /// A range of status codes, as an array of the first and the last one.
     private struct CodeRange: JSONReadable, JSONWritable {
         let range: ClosedRange<Int>
 

@@ -3,26 +3,26 @@
 import CLinux
 import Glibc
 
-/// The descendants of this process, which must be single-threaded and their subreaper (prctl(2)).
+/// The descendants of this process, which must be single-threaded and a subreaper (prctl(2)).
 ///
-/// A process that loses its parent becomes a child of this process, so that nothing gets away by becoming a daemon.
+/// A descendant that loses its parent becomes a child of this process, so none can escape by becoming a daemon.
 enum Descendants {
     private static let pause = Duration.milliseconds(50)
     private static let maximumRounds = 100
 
-    /// Makes orphans among the descendants children of this process.
+    /// Makes this process a subreaper.
     static func adoptOrphans() { _ = linux_adopt_orphans() }
 
-    /// The process ids of the children, including dead ones.
+    /// Returns the process IDs of the children, including dead ones.
     static func children() -> [pid_t] { numbers(in: "/proc/thread-self/children") }
 
-    /// The process ids of all descendants, except these children and theirs.
+    /// Returns the process IDs of all descendants, except these children and their descendants.
     private static func all(except kept: Set<pid_t>) -> [pid_t] {
         var found = children().filter { !kept.contains($0) }
-        var looked = 0
-        while looked < found.count {
-            found += children(of: found[looked])
-            looked += 1
+        var index = 0
+        while index < found.count {
+            found += children(of: found[index])
+            index += 1
         }
         return found
     }
@@ -60,9 +60,9 @@ enum Descendants {
         return number
     }
 
-    /// Kills all descendants; returns whether that took no longer than `limit`.
+    /// Kills all descendants; returns whether all have ended within `limit`.
     ///
-    /// A process in uninterruptible sleep, or of another user, may never end.
+    /// A process in uninterruptible sleep, or of another user, may not end.
     static func end(within limit: Duration) -> Bool {
         if reap() { return true }
         let deadline = ContinuousClock.now + limit
@@ -76,28 +76,28 @@ enum Descendants {
         return true
     }
 
-    /// Kills all descendants except these children and theirs, without waiting.
+    /// Kills all descendants except these children and their descendants, without waiting.
     static func kill(except kept: Set<pid_t>) {
         freeze(except: kept)
         for process in all(except: kept) { Glibc.kill(process, SIGKILL) }
     }
 
-    /// Stops all descendants except these and theirs, so that none starts others while they are killed one by one.
+    /// Stops all descendants except these and their descendants, so that none starts others while they are killed.
     private static func freeze(except kept: Set<pid_t>) {
         var stopped: Set<pid_t> = []
         for _ in 0..<maximumRounds {
-            let moving = all(except: kept).filter { stopped.insert($0).inserted }
-            if moving.isEmpty { return }
-            for process in moving { Glibc.kill(process, SIGSTOP) }
+            let running = all(except: kept).filter { stopped.insert($0).inserted }
+            if running.isEmpty { return }
+            for process in running { Glibc.kill(process, SIGSTOP) }
         }
     }
 
-    /// Reaps dead orphans, except the child with this number.
-    static func reapOrphans(beside process: pid_t) {
+    /// Reaps all dead children except this one.
+    static func reapOrphans(except process: pid_t) {
         for child in children() where child != process { waitpid(child, nil, WNOHANG) }
     }
 
-    /// Reaps dead children; returns whether none is left.
+    /// Reaps dead children; returns whether no child is left.
     private static func reap() -> Bool {
         while true {
             let child = waitpid(-1, nil, WNOHANG)

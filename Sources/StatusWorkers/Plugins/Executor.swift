@@ -5,24 +5,25 @@ import EventLoopIO
 import Glibc
 import SystemdClient
 
-/// The service that runs plugins apart from the daemon, as another user and in its own sandbox: one worker for each
-/// connection.
+/// The service that runs plugins separately from the daemon, as another user and in its own sandbox.
+///
+/// It starts one worker for each connection.
 public struct Executor {
     /// The `FileDescriptorName=` of its socket unit.
     private static let socketName = "executor"
-    /// How long it may take to kill what a killed worker left.
+    /// How long it may take to kill the processes that a killed worker left.
     private static let patience = Duration.seconds(1)
-    /// The number of dead processes after which everything else gets a turn: a plugin can make any number of them.
+    /// The maximum number of dead processes to reap in one turn: a plugin can leave any number of them.
     private static let maximumDeadPerTurn = 256
 
-    /// How long it may be stopped.
+    /// How long this process may be stopped.
     private static let stopLimit = Duration.seconds(3)
 
     private let listeners: [OwnedDescriptor]
     private let signals: OwnedDescriptor
     private let limits = ResourceLimits.current
     private var workers: Set<pid_t> = []
-    /// Since when processes of killed workers have been left.
+    /// The time since when processes of killed workers have existed.
     private var orphansSince: ContinuousClock.Instant?
 
     /// Runs in this process until SIGTERM.
@@ -30,12 +31,12 @@ public struct Executor {
         Descendants.adoptOrphans()
         let listeners = ListeningSockets.inherited.take(named: socketName)
         guard !listeners.isEmpty, let signals = Signals.take() else {
-            fail("“statusd executor” is started by the service manager; run “systemctl start statusd-executor.socket”")
+            fail("“statusd executor” must be started by systemd; run “systemctl start statusd-executor.socket”")
             exit(64)
         }
         var executor = Executor(listeners: listeners, signals: signals)
         executor.serve()
-        // The service manager ends the workers.
+        // systemd ends the workers.
         exit(0)
     }
 
@@ -47,11 +48,11 @@ public struct Executor {
     private mutating func serve() {
         var isReady = false
         while true {
-            // Any user can fill the service manager's socket. No worker waits for that: the messages are repeated soon.
+            // systemd's socket may be full. Workers do not wait for that: the messages are repeated soon.
             isReady = isReady || ServiceManager.notifyNow(.ready)
-            let isToldAlive = ServiceManager.notifyNow(.watchdog)
+            let hasSentKeepAlive = ServiceManager.notifyNow(.watchdog)
             var polled = (listeners + [signals]).map { pollfd(fd: $0.rawValue, events: Int16(POLLIN), revents: 0) }
-            let pause = orphansSince == nil && isReady && isToldAlive ? Self.watchdogPause : 100
+            let pause = orphansSince == nil && isReady && hasSentKeepAlive ? Self.watchdogPause : 100
             let began = SuspendingClock.now
             poll(&polled, nfds_t(polled.count), pause)
             if Signals.takeEnd(from: signals) { return }
@@ -62,7 +63,7 @@ public struct Executor {
         }
     }
 
-    /// The pause between keep-alives, in milliseconds; endless without a watchdog.
+    /// The pause between keep-alives, in milliseconds; -1, which means no limit, without a watchdog.
     private static var watchdogPause: Int32 {
         ServiceManager.watchdogInterval.map { Int32(clamping: Int($0 / .milliseconds(2))) } ?? -1
     }
@@ -75,12 +76,12 @@ public struct Executor {
                 Self.fail("cannot accept connections: \(String(cString: strerror(errno)))")
                 exit(1)
             }
-            // The worker keeps its copy.
+            // The worker has its own copy.
             let connection = OwnedDescriptor(adopting: descriptor)
             do throws(ProcessStart.Failure) {
                 workers.insert(try WorkerStart.start(.pluginWorker, on: connection))
             } catch {
-                // The caller gets the reason in place of the greeting.
+                // The caller gets the reason instead of the greeting.
                 let answer = WorkerMessage.encode(WorkerGreeting(refusal: "cannot start a worker: \(error)"))
                 send(connection.rawValue, answer, answer.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
                 Self.fail("cannot start a worker: \(error)")
@@ -89,7 +90,7 @@ public struct Executor {
         }
     }
 
-    /// Forgets workers that have ended, and kills those that a plugin has stopped, and what killed workers left.
+    /// Removes workers that have ended, and kills stopped workers and the processes that killed workers left.
     private mutating func removeDead() {
         for _ in 0..<Self.maximumDeadPerTurn {
             var status: Int32 = 0
@@ -102,25 +103,25 @@ public struct Executor {
         checkOrphans()
     }
 
-    /// Ends this process if a plugin has lowered its limits, which workers would inherit; the next process has its own.
+    /// Ends this process if a plugin has lowered its resource limits, which new workers would inherit.
     private func checkLimits() {
         if limits == .current { return }
         Self.fail("a plugin lowered the limits of the executor; restarting")
         exit(1)
     }
 
-    /// Ends this process if a pause took much longer than it should.
+    /// Ends this process if a pause took much too long.
     ///
-    /// A plugin may stop it, and let it continue for a moment in time for the watchdog.
+    /// A plugin may stop this process, and let it continue just in time for the watchdog.
     private func checkPause(of length: Duration, since began: SuspendingClock.Instant) {
         if began.duration(to: .now) < length + Self.stopLimit { return }
         Self.fail("a plugin stopped the executor, or the system was too slow; restarting")
         exit(1)
     }
 
-    /// Ends this process if what killed workers left starts processes faster than it can kill them.
+    /// Ends this process if the processes of killed workers multiply faster than it can kill them.
     ///
-    /// Then the service manager kills the whole service at once, and starts it again.
+    /// systemd then kills the whole service at once and restarts it.
     private mutating func checkOrphans() {
         guard Descendants.children().contains(where: { !workers.contains($0) }) else { return orphansSince = nil }
         let since = orphansSince ?? .now
@@ -130,7 +131,7 @@ public struct Executor {
         exit(1)
     }
 
-    /// Logs a message, unless it would have to wait for the reader of the log.
+    /// Logs a message, unless that would block.
     private static func fail(_ message: String) {
         let text = Array("statusd: \(message)\n".utf8)
         let sent = send(STDERR_FILENO, text, text.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))

@@ -2,7 +2,7 @@
 
 public import Varlink
 
-/// The call to a worker that runs plugins.
+/// A call to a worker that runs plugins.
 public struct PluginCall: JSONReadable, JSONWritable, Sendable {
     /// The path of the plugin, and its arguments.
     public var command: [String]
@@ -22,5 +22,66 @@ public struct PluginCall: JSONReadable, JSONWritable, Sendable {
 
     public func write(to writer: inout JSONWriter) {
         writer.object { $0.member("command", command) }
+    }
+}
+
+/// The outcome of a plugin: how it ended and what it wrote.
+public struct PluginOutcome: JSONReadable, JSONWritable, Sendable, Equatable {
+    /// How a plugin ended.
+    public enum Ending: Sendable, Equatable {
+        /// It exited with this status.
+        case exited(Int)
+        /// A signal ended it.
+        case signaled(Int)
+        /// It could not be started, for this reason.
+        case notStarted(String)
+    }
+
+    /// How it ended.
+    public var ending: Ending
+    /// The beginning of its standard output.
+    public var output: String
+    /// The beginning of its standard error.
+    public var errors: String
+    /// Whether processes that the plugin left could not be ended yet; then the worker takes no further calls.
+    public var leavesProcesses: Bool
+
+    /// Creates an outcome.
+    public init(_ ending: Ending, output: String = "", errors: String = "", leavesProcesses: Bool = false) {
+        self.ending = ending
+        self.output = output
+        self.errors = errors
+        self.leavesProcesses = leavesProcesses
+    }
+
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        var ending: Ending?
+        var (output, errors, leavesProcesses) = ("", "", false)
+        try reader.object { name, reader throws(JSONError) in
+            switch name {
+            case "exitStatus": ending = .exited(try Int(from: &reader))
+            case "signal": ending = .signaled(try Int(from: &reader))
+            case "notStarted": ending = .notStarted(try String(from: &reader))
+            case "output": output = try String(from: &reader)
+            case "errors": errors = try String(from: &reader)
+            case "leavesProcesses": leavesProcesses = try Bool(from: &reader)
+            default: throw .unknownMember(name)
+            }
+        }
+        guard let ending else { throw .missingMember("exitStatus") }
+        self.init(ending, output: output, errors: errors, leavesProcesses: leavesProcesses)
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            switch ending {
+            case .exited(let status): writer.member("exitStatus", status)
+            case .signaled(let number): writer.member("signal", number)
+            case .notStarted(let reason): writer.member("notStarted", reason)
+            }
+            writer.member("output", output)
+            writer.member("errors", errors)
+            writer.member("leavesProcesses", leavesProcesses)
+        }
     }
 }

@@ -5,9 +5,9 @@ import Glibc
 
 /// A running plugin.
 ///
-/// No shell is involved. It leads a process group, its standard input is empty, and its directory is `/`.
+/// It is started without a shell. It leads a process group, its standard input is empty, and its directory is `/`.
 struct PluginProcess {
-    /// Why a plugin does not run.
+    /// The reason why a plugin could not be started.
     struct NotStarted: Error {
         let reason: String
     }
@@ -47,20 +47,20 @@ struct PluginProcess {
         return SystemErrorText.text(of: failure.number)
     }
 
-    /// Whether it has ended; it stays a zombie, so its number still means its group.
+    /// Whether the plugin has ended; it stays a zombie, so that its process ID still identifies its group.
     var hasEnded: Bool {
         var information = siginfo_t()
         return waitid(P_PID, id_t(process), &information, WEXITED | WNOHANG | WNOWAIT) != 0
             || information.si_signo == SIGCHLD
     }
 
-    /// Reaps dead processes that it has left.
-    func reapOrphans() { Descendants.reapOrphans(beside: process) }
+    /// Reaps dead processes that the plugin left.
+    func reapOrphans() { Descendants.reapOrphans(except: process) }
 
-    /// Sends a signal to its group.
+    /// Sends a signal to the plugin's process group.
     func signal(_ number: Int32) { kill(-process, number) }
 
-    /// Reaps it after its end, and kills what is left of its group.
+    /// Reaps the plugin after its end, and kills the processes that it left.
     consuming func finish() -> PluginOutcome {
         signal(SIGKILL)
         var status: Int32 = 0
@@ -72,5 +72,52 @@ struct PluginProcess {
         return PluginOutcome(
             number == 0 ? .exited(code) : .signaled(number), output: output.text, errors: errors.text,
             leavesProcesses: !isSettled)
+    }
+}
+
+/// One output stream of a plugin.
+struct PluginStream {
+    /// The number of bytes to keep; further bytes are read and dropped.
+    private static let limit = 8192
+
+    private var bytes: [UInt8] = []
+    /// The descriptor to read from; nil after the end.
+    private(set) var descriptor: OwnedDescriptor?
+
+    init(_ descriptor: OwnedDescriptor) { self.descriptor = descriptor }
+
+    /// The beginning of the stream.
+    var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    /// Reads what is available, but no more than a pipe holds.
+    mutating func read() {
+        guard let descriptor else { return }
+        var chunk = [UInt8](repeating: 0, count: 64 * 1024)
+        let count = Glibc.read(descriptor.rawValue, &chunk, chunk.count)
+        if count > 0 {
+            bytes += chunk.prefix(min(count, Self.limit - bytes.count))
+        } else if count == 0 || errno != EAGAIN {
+            self.descriptor = nil
+        }
+    }
+}
+
+/// The environment of plugins.
+enum PluginEnvironment {
+    /// The variables that systemd set for this process alone.
+    private static let own: Set = [
+        "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES",
+        "JOURNAL_STREAM", "INVOCATION_ID", "MAINPID", "SYSTEMD_EXEC_PID", "MEMORY_PRESSURE_WATCH",
+        "MEMORY_PRESSURE_WRITE", "RUNTIME_DIRECTORY", "STATE_DIRECTORY", "CONFIGURATION_DIRECTORY",
+        "CREDENTIALS_DIRECTORY", "SWIFT_BACKTRACE", "STATUSD_ADDRESS", "STATUSD_EXECUTOR",
+    ]
+
+    /// Returns the worker's environment without the variables for the worker alone, and always with `PATH`.
+    static func inherited(from environment: [String: String]) -> [String: String] {
+        var inherited = environment.filter { !own.contains($0.key) }
+        if inherited["PATH"] == nil {
+            inherited["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        }
+        return inherited
     }
 }

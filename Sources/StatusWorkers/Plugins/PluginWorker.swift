@@ -4,12 +4,12 @@ import EventLoopIO
 import Glibc
 import Varlink
 
-/// A process that runs plugins, one after another, for the daemon at the other end of its standard input.
+/// A process that runs plugins for the daemon, which is connected to its standard input.
 ///
-/// It may block: the daemon notices that it does not answer, and leaves it behind. When the connection ends, or on
-/// SIGTERM, it ends its plugin with all processes that this has started, and then itself.
+/// It may block; the daemon then times out and abandons it. When the connection is closed, or on SIGTERM, it ends its
+/// plugin and all processes that the plugin has started, and exits.
 public struct PluginWorker {
-    /// How long a plugin that timed out has to clean up before it is killed.
+    /// How long a plugin that timed out may clean up before it is killed.
     private static let grace = Duration.milliseconds(500)
 
     private let connection = STDIN_FILENO
@@ -17,7 +17,7 @@ public struct PluginWorker {
     private let limits = ResourceLimits.current
     private let environment = PluginEnvironment.inherited(from: ProcessEnvironment.current)
 
-    /// Runs in this process until the end.
+    /// Runs the worker in this process; does not return.
     public static func run() -> Never {
         Descendants.adoptOrphans()
         guard let signals = Signals.take() else { exit(1) }
@@ -27,10 +27,10 @@ public struct PluginWorker {
         exit(0)
     }
 
-    /// Ends this process at once if a plugin has lowered its limits: it could no longer read its descriptors or list
-    /// its children.
+    /// Ends this process if a plugin has lowered its resource limits.
     ///
-    /// The executor ends what it leaves. Without an answer, the daemon uses another worker.
+    /// It could no longer open files or list its children. The executor ends the remaining processes, and the daemon
+    /// uses another worker.
     private func checkLimits(of plugin: borrowing PluginProcess? = nil) {
         if limits == .current { return }
         plugin?.signal(SIGKILL)
@@ -50,7 +50,7 @@ public struct PluginWorker {
         }
     }
 
-    /// The next call; nil at the end.
+    /// Waits for the next call; returns nil at the end.
     private func next(of calls: inout WorkerCalls<PluginCall>) -> PluginCall? {
         while true {
             do throws(JSONError) {
@@ -64,7 +64,7 @@ public struct PluginWorker {
         }
     }
 
-    /// Runs a plugin; returns nil if the worker must end, for which it has ended the plugin.
+    /// Runs a plugin; returns nil if the worker must end, after ending the plugin.
     private func run(_ call: PluginCall) -> PluginOutcome? {
         var plugin: PluginProcess
         do throws(PluginProcess.NotStarted) {
@@ -76,7 +76,7 @@ public struct PluginWorker {
             let streams = [plugin.output.descriptor, plugin.errors.descriptor].compactMap { $0?.rawValue }
             let ready = poll([connection, signals.rawValue] + streams)
             checkLimits(of: plugin)
-            // The daemon sends nothing while a plugin runs, so this is the end of the connection.
+            // The daemon sends nothing while a plugin runs, so the connection is closed.
             if Signals.takeEnd(from: signals) || ready.contains(connection) {
                 end(plugin)
                 return nil
@@ -88,7 +88,7 @@ public struct PluginWorker {
         return plugin.finish()
     }
 
-    /// Lets a plugin clean up, and then kills what is left.
+    /// Lets a plugin clean up, and then kills its process group.
     private func end(_ plugin: PluginProcess) {
         let deadline = ContinuousClock.now + Self.grace
         plugin.signal(SIGTERM)
@@ -98,7 +98,7 @@ public struct PluginWorker {
         plugin.signal(SIGKILL)
     }
 
-    /// Waits until a descriptor is ready; returns those that are.
+    /// Waits until at least one descriptor is ready; returns the ready ones.
     private func poll(_ descriptors: [Int32]) -> Set<Int32> {
         var polled = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         guard Glibc.poll(&polled, nfds_t(polled.count), -1) > 0 else { return [] }

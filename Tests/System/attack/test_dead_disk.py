@@ -44,11 +44,11 @@ def dead():
                     daemon.done("wait", name, "--text", "timed out after 300ms", "--timeout", "10s")
                 # The only check slot is free again.
                 contains(daemon.done("refresh", "well"), "well: well [ok]")
-                contains(daemon.done("refresh", "reads"), "reads: the process of the last check does not end; no new one is started [critical]")
-                contains(daemon.done("refresh", "starts"), "starts: the process of the last check does not end, as with 1 other; no new one is started")
+                contains(daemon.done("refresh", "reads"), "reads: the previous check cannot be ended; no new check is started [critical]")
+                contains(daemon.done("refresh", "starts"), "starts: the previous check cannot be ended (1 other server affected); no new check is started")
                 stuck = uninterruptible()
                 assert stuck >= 2, f"{stuck} processes are stuck"
-                contains(daemon.done("refresh", "reads"), "as with 1 other")
+                contains(daemon.done("refresh", "reads"), "1 other server affected")
                 equal(uninterruptible(), stuck, "processes that are stuck")
                 daemon.file.write_text(configuration(daemon.folder).replace("1h", "2h"))
                 daemon.done("reload")
@@ -78,7 +78,7 @@ def dead_authorities():
             daemon.start()
             with Bystander(daemon) as bystander:
                 for _ in range(3):
-                    contains(daemon.ctl("refresh", "site").err, f"the process of the last check does not end; no new one is started; {daemon.folder}/dead/ca.pem may be on a disk")
+                    contains(daemon.ctl("refresh", "site").err, f"the previous check cannot be ended; no new check is started; {daemon.folder}/dead/ca.pem may be on a disk")
                 contains(daemon.done("refresh", "plain"), "connection refused [critical]")
                 eventually(lambda: len(daemon.children("statusd-http")) == 1, "one process, which waits for the disk")
                 bystander.finish("a file of authorities on a dead disk")
@@ -98,7 +98,7 @@ def dead_file():
         with Bystander(daemon) as bystander:
             for number in range(20):
                 daemon.done("wait", f"backup{number}", "--text", f"the check of {daemon.folder}/dead/sub/{number} timed out after 300ms; the disk may not answer", "--timeout", "20s")
-            contains(daemon.done("refresh", "backup0"), "dead/sub/0 does not end")
+            contains(daemon.done("refresh", "backup0"), "the previous check cannot be ended", "dead/sub/0 may not answer")
             contains(daemon.done("refresh", "plain"), "exists [ok]")
             equal(uninterruptible(), 20, "processes that wait for the disk")
             bystander.finish("files on a dead disk")

@@ -469,7 +469,7 @@ def lost_worker():
                 contains(daemon.done("refresh", "web"), "HTTP 200 in ")
                 equal(len(asked), 3, "requests: one before, and one made again")
                 equal(len(workers(daemon)), 1, "processes: one that is stopped is killed")
-                equal("web: the process of the request ended" in daemon.log(), number == signal.SIGKILL)
+                equal("web: the worker ended during the request" in daemon.log(), number == signal.SIGKILL)
 
 
 @test("http: a request is made even if many idle processes are stopped")
@@ -496,7 +496,7 @@ def deadly_answer():
             expect(daemon, "good", "ok", "HTTP 200 in ")
             kill.extend((1, 1))
             equal(daemon.ctl("refresh", "bad").status, 1)
-            contains(daemon.describe("bad")["message"], "the process of the request ended; the response may have been too large")
+            contains(daemon.describe("bad")["message"], "the worker ended during the request; the response may have been too large")
             equal((daemon.describe("bad")["status"]["level"], len(asked)), ("ok", 3), "the last status, and the number of requests")
             contains(daemon.done("refresh", "good"), "HTTP 200 in ")
             contains(daemon.done("refresh", "bad"), "HTTP 200 in ")

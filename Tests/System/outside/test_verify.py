@@ -23,7 +23,7 @@ MISTAKES = {
     "http: { url: http://a, headers: [a] }": "must be a mapping", "http: { url: http://a, ca: ca.pem }": "absolute path",
     "http: { url: http://a, redirects: many }": "whole number", "http: { url: http://a, contains: }": "must be text", "http: { url: http://a, contains: " + 65 * 1024 * "a" + " }": "64 KiB together",
     "http: { url: http://a, method: HEAD, contains: x }": "the response to HEAD", "notify: maybe": "true, false or a mapping",
-    "file: db.dump": "absolute path", "file: { age: 1h }": "needs a “path”", "file: { path: /a, age: soon }": "must be a time",
+    "file: db.dump": "absolute path", "file: { age: 1h }": "requires “path”", "file: { path: /a, age: soon }": "must be a time",
     "file: { path: /a, size: 0 }": "whole number", "file: { path: /a, exists: false, size: 1 }": "no “age” and no “size”",
     "push: perhaps": "true or false", "push: true, ttl: a while": "must be a time", "push: true, ttl: 292271.99y": "must be a time", "exec: [/a], interval: 0s": "must be a time",
     "exec: [/a], timeout: 1x": "must be a time", "exec: [/a], failures: 0": "whole number", "exec: [/a], successes: few": "whole number",
@@ -200,7 +200,7 @@ def all_mistakes():
         lines = [int(line.split(f"{daemon.file}:")[1].split(":")[0]) for line in result.err.splitlines()]
         equal(lines, [4, 5, 6, 7])
         daemon.file.write_text("servers: { web: { http: { method: get } } }\n")
-        contains(daemon.ctl("verify", daemon.file).err, "“method” must be", "needs a “url”")
+        contains(daemon.ctl("verify", daemon.file).err, "“method” must be", "requires “url”")
 
 
 @test("a mistyped section is an error with a suggestion; a mistyped key of a server gets a suggestion, too")

@@ -2,15 +2,15 @@
 
 public import YAML
 
-/// `exec: [/path, argument]`: a plugin of the Nagios plugin interface.
+/// `exec: [/path, argument]`: a plugin with the Nagios plugin interface.
 public struct ExecSettings: SourceSettings {
     public static let key = "exec"
     public static let delivery = SourceDelivery.checked
 
-    /// The maximum length of the command in bytes: it must fit into the message to the worker.
+    /// The maximum length of the command in bytes; it must fit into the message to the worker.
     private static let maximumBytes = 16 * 1024
 
-    /// The absolute path of the plugin, and its arguments.
+    /// The absolute path of the plugin and its arguments.
     public var command: [String]
 
     /// Creates settings.
@@ -21,7 +21,8 @@ public struct ExecSettings: SourceSettings {
 
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> ExecSettings? {
         let what =
-            "a list of the absolute path of the plugin and its arguments, such as [/usr/lib/nagios/plugins/check_disk, -w, 10%]"
+            "a list of the absolute path of the plugin and its arguments, "
+            + "such as [/usr/lib/nagios/plugins/check_disk, -w, 10%]"
         let command = try reader.nodes.strings(node, of: key, what)
         guard let path = command.first, path.hasPrefix("/") else {
             throw reader.nodes.problem(at: node, "“exec” must be \(what)")

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
+import Glibc
 public import SourceKinds
 import StatusModel
 import StatusWorkers
 
-/// `exec: [/path, argument]`: runs a plugin of the Nagios plugin interface.
+/// `exec: [/path, argument]`: runs a plugin with the Nagios plugin interface.
 ///
 /// The exit status is the level, and the first line up to `|` is the text
-/// (<https://www.monitoring-plugins.org/doc/guidelines.html>). A worker, which is a separate process, runs the plugin,
-/// and ends every process that the plugin leaves behind.
+/// (<https://www.monitoring-plugins.org/doc/guidelines.html>). A worker process runs the plugin, and ends every process
+/// that the plugin leaves behind.
 struct ExecCheck: Check {
-    /// The path of the plugin, and its arguments.
+    /// The path of the plugin and its arguments.
     let command: [String]
     let server: ServerName
     let timeout: Duration
@@ -23,15 +24,14 @@ struct ExecCheck: Check {
         do {
             let call = PluginCall(command: command)
             guard let outcome = try await pool.run(call, of: server, within: timeout) else {
-                // As Nagios does by default (service_check_timeout_state), and as tcp and http do.
+                // Nagios does this by default (service_check_timeout_state); tcp and http do the same.
                 return CheckResult(.critical, "timed out after \(TimeSpan.text(timeout))")
             }
             return try outcome.result(of: command[0])
         } catch is WorkerLost {
             throw CheckFailure("cannot run \(command[0]): its worker ended")
         } catch let error as StuckCheck {
-            return CheckResult(
-                .critical, "the process of the last check does not end\(error.asWithOthers); no new one is started")
+            return CheckResult(.critical, "\(error)")
         }
     }
 }
@@ -53,8 +53,39 @@ extension PluginCall: WorkerCall {
 }
 
 extension WorkerStarter {
-    /// Workers that run plugins; before a worker ends, it ends its plugin and all processes that this has started.
+    /// Starts workers that run plugins; a worker that ends first ends its plugin and all processes of the plugin.
     static func plugins(_ place: WorkerPlace) -> WorkerStarter {
         WorkerStarter(place: place, role: .pluginWorker, purpose: "run plugins", endsAtOnce: false)
+    }
+}
+
+extension PluginOutcome {
+    /// Returns the result according to the Nagios plugin interface; throws if the plugin did not run.
+    func result(of path: String) throws(CheckFailure) -> CheckResult {
+        switch ending {
+        case .exited(0): CheckResult(.ok, text)
+        case .exited(1): CheckResult(.warning, text)
+        case .exited(2): CheckResult(.critical, text)
+        case .exited(3): CheckResult(.unknown, text)
+        case .exited(let code): CheckResult(.unknown, "\(text) (exit status \(code))")
+        case .signaled(let number):
+            CheckResult(
+                .unknown, "\(text) (ended by signal \(number), \(String(cString: strsignal(Int32(clamping: number)))))")
+        case .notStarted(let reason): throw CheckFailure("cannot run \(path): \(reason)")
+        }
+    }
+
+    /// The first line with text before `|`, where performance data begins.
+    ///
+    /// It is taken from standard error if standard output has none.
+    private var text: String {
+        for stream in [output, errors] {
+            // Split scalars: a character may combine a newline or a bar with other scalars.
+            for line in stream.unicodeScalars.split(separator: "\n") {
+                let visible = Substring(line.prefix { $0 != "|" })
+                if let text = StatusText(fitting: String(visible)) { return text.rawValue }
+            }
+        }
+        return "no output"
     }
 }

@@ -2,7 +2,7 @@
 
 public import YAML
 
-/// `file: { path: /backup/db-*.dump, age: 26h, size: 1M }`: whether a file exists, is new enough and large enough.
+/// `file: { path: /backup/db-*.dump, age: 26h, size: 1M }`: a file that must exist, be new enough and large enough.
 public struct FileSettings: SourceSettings {
     public static let key = "file"
     public static let delivery = SourceDelivery.checked
@@ -18,7 +18,7 @@ public struct FileSettings: SourceSettings {
     /// Whether the file must exist; if false, it must not.
     public var exists = true
 
-    /// Creates settings of a file that must exist.
+    /// Creates settings for a file that must exist.
     public init(path: String) { self.path = path }
 
     public var subjectParts: [String] {
@@ -47,7 +47,7 @@ public struct FileSettings: SourceSettings {
         ) { key, value, reader throws(Problem) in try settings.read(key, value, reader.nodes) }
         if !settings.exists, settings.age != nil || settings.size != nil {
             throw reader.nodes.problem(
-                at: node, "“exists: false” allows no “age” and no “size”; remove them, or remove “exists: false”")
+                at: node, "“exists: false” cannot be combined with “age” or “size”; remove one of them")
         }
         return settings
     }
@@ -64,7 +64,7 @@ public struct FileSettings: SourceSettings {
 
     private static func path(_ node: YAMLNode, of key: String, _ nodes: NodeReader) throws(Problem) -> String {
         let what =
-            "the absolute path of a file, without “/” at the end, such as /var/backups/db.dump or /var/backups/db-*.dump"
+            "the absolute path of a file, without a final “/”, such as /var/backups/db.dump or /var/backups/db-*.dump"
         let path = try nodes.string(node, of: key, what)
         // PATH_MAX includes the terminating zero.
         guard path.hasPrefix("/"), !path.hasSuffix("/"), path.utf8.count < 4096 else {

@@ -2,19 +2,22 @@
 
 import EventLoopIO
 public import SourceKinds
+import StatusModel
+import StatusMonitor
+public import Varlink
 
-/// Looks at a file in each interval, and when it or its path changes.
+/// Checks a file in each interval, and when the file or a directory of its path changes.
 struct FileCheck: Check {
-    private let look: HostCheck
-    /// Nil if a directory of the path is a pattern.
+    private let check: HostCheck
+    /// The watch; nil if a directory of the path is a pattern.
     private let watch: FileWatch?
     private let watcher: FileWatcher
 
-    var resource: CheckBudget.Resource { look.resource }
+    var resource: CheckBudget.Resource { check.resource }
     var changes: AsyncStream<Void>? { watch?.changes }
 
     @EventLoop init(_ settings: FileSettings, _ order: SourceOrder) {
-        look = HostCheck(settings, order)
+        check = HostCheck(settings, order)
         watcher = order.environment.shared(FileWatcher.self)
         watch =
             settings.hasPatternInDirectory
@@ -22,7 +25,7 @@ struct FileCheck: Check {
     }
 
     func run() async throws -> CheckResult {
-        let (result, hasAnswered) = try await look.look()
+        let (result, hasAnswered) = try await check.check()
         if let watch, hasAnswered { await watcher.begin(watch) }
         return result
     }
@@ -30,4 +33,101 @@ struct FileCheck: Check {
 
 extension FileSettings: CheckMaking {
     public func makeCheck(_ order: SourceOrder) -> any Check { FileCheck(self, order) }
+}
+
+extension FileSettings: HostCheckable {
+    public var subjectName: String { path }
+
+    public func check() throws(CheckFailure) -> CheckResult {
+        try judge(FileFinding.find(self), at: Moment.now().wall)
+    }
+
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        self.init(path: "")
+        try reader.object { name, reader throws(JSONError) in
+            switch name {
+            case "path": path = try String(from: &reader)
+            case "age": age = .microseconds(try Int(from: &reader))
+            case "size": size = try Int(from: &reader)
+            case "exists": exists = try Bool(from: &reader)
+            default: throw .unknownMember(name)
+            }
+        }
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("path", path)
+            writer.member(
+                "age",
+                age.map { $0.components.seconds * 1_000_000 + $0.components.attoseconds / 1_000_000_000_000 }.map {
+                    Int($0)
+                })
+            writer.member("size", size)
+            writer.member("exists", exists)
+        }
+    }
+}
+
+extension FileSettings {
+    /// Returns the result for a finding.
+    ///
+    /// The text stays the same while the file is unchanged, so it does not contain the age.
+    func judge(_ finding: FileFinding, at now: Timestamp) throws(CheckFailure) -> CheckResult {
+        switch finding {
+        case .unknown(let reason): throw CheckFailure("cannot access \(path): \(reason)")
+        case .missing:
+            CheckResult(exists ? .critical : .ok, hasPattern ? "no file matches \(path)" : "no such file: \(path)")
+        case .found(let file):
+            exists ? judge(file, at: now) : CheckResult(.critical, "\(file.name) exists")
+        }
+    }
+
+    private func judge(_ file: FoundFile, at now: Timestamp) -> CheckResult {
+        // Only the time and size of a regular file describe its content.
+        if age != nil || size != nil, !file.isRegular {
+            return CheckResult(.critical, "\(file.name) is not a regular file")
+        }
+        var flaws: [String] = []
+        if let age, let flaw = flaw(of: .milliseconds(now.milliseconds - file.changedAt.milliseconds), limit: age) {
+            flaws.append("\(flaw): changed \(file.changedAt.text(isPrecise: age < .seconds(300)))")
+        }
+        if let size, file.size < size {
+            flaws.append("\(ByteCount.text(file.size)), less than \(ByteCount.text(size))")
+        }
+        if !flaws.isEmpty { return CheckResult(.critical, "\(file.name) is \(flaws.joined(separator: ", and "))") }
+        let merits = [
+            age.map { "changed in the last \(TimeSpan.text($0))" }, size.map { _ in ByteCount.text(file.size) },
+        ].compactMap(\.self)
+        return CheckResult(.ok, "\(file.name): \(merits.isEmpty ? "exists" : merits.joined(separator: ", "))")
+    }
+}
+
+extension Timestamp {
+    /// Returns the time to the minute, such as `2026-11-22 03:12 UTC`, or to the second if it must be precise.
+    fileprivate func text(isPrecise: Bool) -> String {
+        "\(description.prefix(isPrecise ? 19 : 16).split(separator: "T").joined(separator: " ")) UTC"
+    }
+}
+
+/// Returns the problem with a file of this age; nil if there is none.
+///
+/// A time slightly in the future may come from another clock.
+private func flaw(of age: Duration, limit: Duration) -> String? {
+    if age > limit { return "older than \(TimeSpan.text(limit))" }
+    return age < .seconds(-60) ? "from the future" : nil
+}
+
+/// Formats numbers of bytes: `512 B`, `1.5 KiB`, `12 MiB`.
+enum ByteCount {
+    private static let units = ["KiB", "MiB", "GiB", "TiB"]
+
+    /// Returns a text with at least two digits, so that it changes rarely while a file grows.
+    static func text(_ bytes: Int) -> String {
+        guard bytes >= 1024 else { return "\(bytes) B" }
+        var (tenths, unit) = (bytes / 1024 * 10 + bytes % 1024 * 10 / 1024, 0)
+        while tenths >= 10_240, unit < units.count - 1 { (tenths, unit) = (tenths / 1024, unit + 1) }
+        return tenths < 100 && tenths % 10 != 0
+            ? "\(tenths / 10).\(tenths % 10) \(units[unit])" : "\(tenths / 10) \(units[unit])"
+    }
 }

@@ -7,13 +7,13 @@ import Glibc
 struct FileEvents {
     private static let bufferSize = 256 * 1024
 
-    /// Whether events were dropped, so anything may have changed.
+    /// Whether events were dropped, so that anything may have changed.
     private(set) var isOverflown = false
     /// The watches whose directories themselves have changed.
     private(set) var directories: Set<Int32> = []
-    /// The names of the changed entries, by watch, as bytes.
+    /// The names of the changed entries, by watch.
     ///
-    /// Others choose the names: strings of combining characters would be compared slowly.
+    /// They are bytes, because comparing strings of many combining characters is slow.
     private(set) var names: [Int32: Set<[UInt8]>] = [:]
 
     /// Reads at most one buffer of events.

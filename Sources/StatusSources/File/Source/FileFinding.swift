@@ -5,19 +5,19 @@ import SourceKinds
 import StatusModel
 import StatusWorkers
 
-/// The result of a look at a path.
+/// The result of looking up a path.
 enum FileFinding: Sendable, Equatable {
     case found(FoundFile)
     case missing
-    /// The path could not be accessed, for this reason.
+    /// The path cannot be accessed, for this reason.
     case unknown(String)
 
-    /// Looks at a path, or at the files that match a pattern; may block on a disk.
-    static func look(at settings: FileSettings) -> FileFinding {
-        settings.hasPattern ? newest(of: settings) : look(at: settings.path)
+    /// Finds the file at a path, or the newest file that matches a pattern; may block on a disk.
+    static func find(_ settings: FileSettings) -> FileFinding {
+        settings.hasPattern ? newest(of: settings) : find(settings.path)
     }
 
-    private static func look(at path: UnsafePointer<CChar>) -> FileFinding {
+    private static func find(_ path: UnsafePointer<CChar>) -> FileFinding {
         var status = stat()
         if stat(path, &status) == 0 { return .found(FoundFile(String(cString: path), status)) }
         return failure(errno)
@@ -27,7 +27,7 @@ enum FileFinding: Sendable, Equatable {
         number == ENOENT || number == ENOTDIR ? .missing : .unknown(SystemErrorText.text(of: number))
     }
 
-    /// The newest matching regular file; if there is none, the reason why one of them cannot be accessed.
+    /// Returns the newest matching regular file; if there is none, the reason why one of the matches is inaccessible.
     private static func newest(of settings: FileSettings) -> FileFinding {
         var matches = glob_t()
         defer { globfree(&matches) }
@@ -39,10 +39,10 @@ enum FileFinding: Sendable, Equatable {
         var newest = FileFinding.missing
         for index in 0..<Int(matches.gl_pathc) {
             guard let path = matches.gl_pathv[index] else { continue }
-            switch (look(at: path), newest) {
+            switch (find(path), newest) {
             case (.found(let file), _) where !file.isRegular: break
             case (.found(let file), .found(let other)) where file.changedAt <= other.changedAt: break
-            // A file that was removed meanwhile does not count.
+            // A file that has been removed in the meantime does not count.
             case (.missing, _), (.unknown, .found), (.unknown, .unknown): break
             case (let finding, _): newest = finding
             }
@@ -61,11 +61,11 @@ enum FileFinding: Sendable, Equatable {
 /// A file that was found.
 struct FoundFile: Sendable, Equatable {
     var path: String
-    /// When its content was last changed.
+    /// The time when the content last changed.
     var changedAt: Timestamp
     /// The size in bytes.
     var size: Int
-    /// Whether it is a regular file or a link to one, and not, for example, a directory.
+    /// Whether this is a regular file or a link to one; false for a directory, for example.
     var isRegular: Bool
 
     init(path: String, changedAt: Timestamp, size: Int, isRegular: Bool = true) {
@@ -81,12 +81,12 @@ struct FoundFile: Sendable, Equatable {
             isRegular: status.st_mode & S_IFMT == S_IFREG)
     }
 
-    /// The last part of its path.
+    /// The last component of the path.
     var name: Substring { path.split(separator: "/").last ?? "/" }
 }
 
 extension Timestamp {
-    /// The nearest time that can be expressed: a file may have any.
+    /// Creates the nearest time that can be expressed, because a file may have any time.
     init(_ time: timespec) {
         let seconds = min(
             max(Int64(time.tv_sec), Self.expressible.lowerBound / 1000), Self.expressible.upperBound / 1000)

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
+import Glibc
 
-/// The changes of a file, or of the files that match a pattern, for which one check waits.
+/// Reports changes of a file, or of the files that match a pattern, to one check.
 @EventLoop
 final class FileWatch {
-    /// The maximum number of directories that are watched for one check: the lowest ones of its path.
+    /// The maximum number of directories to watch for one check; the lowest ones of the path are watched.
     private nonisolated static let maximumDepth = 64
 
     /// The entries of the path, from the root to the file.
     nonisolated let entries: [FileEntry]
-    /// An element for each change of the file; several changes may be one element.
+    /// The changes of the file; several changes may be combined.
     nonisolated let changes: AsyncStream<Void>
     private let change: AsyncStream<Void>.Continuation
-    /// The numbers of the kernel's watches of the directories of ``entries``; nil for one that is not watched.
+    /// The kernel's watch descriptors for the directories of ``entries``; nil for a directory that is not watched.
     ///
-    /// It is empty before the first watches are added.
+    /// The array is empty before the first watches are added.
     var numbers: [Int32?] = []
-    /// Whether a thread is about to add the kernel's watches.
+    /// Whether a thread is adding the kernel's watches.
     var isBeginning = false
-    /// Whether the reader of ``changes`` has left.
+    /// Whether the reader of ``changes`` has stopped.
     private(set) var hasEnded = false
-    /// Called when the reader of ``changes`` leaves.
+    /// Called when the reader of ``changes`` stops.
     var onEnd: @EventLoop () -> Void = {}
 
     /// - Parameters:
@@ -40,4 +41,34 @@ final class FileWatch {
 
     /// Reports that the file may have changed.
     func notify() { change.yield() }
+}
+
+/// A directory entry on the path to a file: the file itself, or a directory above it.
+struct FileEntry: Sendable, Equatable {
+    let directory: String
+    /// A name, or a glob(7) pattern.
+    let name: String
+    let isPattern: Bool
+    /// Whether the entry is the file itself.
+    let isFile: Bool
+
+    /// Returns the entries of an absolute path, from the root to the file.
+    ///
+    /// - Parameter isPattern: whether the last component is a pattern.
+    static func entries(of path: String, isPattern: Bool) -> [FileEntry] {
+        let names = path.split(separator: "/")
+        return names.indices.map { index in
+            let isFile = index == names.endIndex - 1
+            return FileEntry(
+                directory: "/" + names[..<index].joined(separator: "/"), name: String(names[index]),
+                isPattern: isPattern && isFile, isFile: isFile)
+        }
+    }
+
+    /// Whether a pattern matches a file name; patterns do not match hidden names.
+    static func matches(_ pattern: String, _ name: [UInt8]) -> Bool {
+        (name + [0]).withUnsafeBytes { bytes in
+            bytes.assumingMemoryBound(to: CChar.self).baseAddress.map { fnmatch(pattern, $0, FNM_PERIOD) == 0 } ?? false
+        }
+    }
 }

@@ -3,33 +3,31 @@
 import EventLoopIO
 import Glibc
 
-/// Watches the directories of files, and the directories above them, through one inotify(7) instance.
+/// Watches the directories of files and the directories above them, with one inotify(7) instance.
 ///
-/// If a directory cannot be watched, its changes are noticed only at the next check. It may be unreadable, or there are
-/// too many watches.
+/// If a directory cannot be watched, because it is unreadable or there are too many watches, its changes are noticed
+/// only by the next check.
 @EventLoop
 final class FileWatcher: SharedResource {
-    /// The events that may lead to another file: an entry of a directory is created, renamed, removed or gets other
-    /// attributes.
+    /// The events of a directory: an entry is created, renamed or removed, or its attributes change.
     ///
-    /// With IN_MASK_ADD, because a directory has one watch for all checks, which may need other events.
+    /// IN_MASK_ADD is set because all checks share one watch of a directory, and may need different events.
     private nonisolated static let events: UInt32 = [
         IN_CREATE, IN_DELETE, IN_MOVED_FROM, IN_MOVED_TO, IN_ATTRIB, IN_DELETE_SELF, IN_MOVE_SELF, IN_MASK_ADD,
     ].reduce(UInt32(IN_ONLYDIR)) { $0 | UInt32($1) }
-    /// The pause after each read: users who may write to a directory can cause any number of events.
+    /// The pause after each read, which bounds the load if a directory changes all the time.
     ///
-    /// The events of other directories wait behind theirs. The kernel queues 16,384, of up to 272 bytes, which takes 18
-    /// reads.
+    /// The kernel queues 16,384 events of up to 272 bytes; reading all of them takes 18 reads.
     static let pause = Duration.milliseconds(25)
     /// The maximum number of checks whose watches are being added at the same time.
     ///
-    /// Those of each check are added on a thread, because a disk may stop answering.
+    /// Each of them needs a thread, because a disk may stop answering.
     private static let limit = 8
 
     private let queue: OwnedDescriptor?
     private var source: IOSource?
     private var timer: TimerSource?
-    /// The directories by the number of the kernel's watch; empty if that is about to be removed.
+    /// The directories by watch descriptor; a directory without checks is about to be removed.
     private var directories: [Int32: WatchedDirectory] = [:]
     /// The number of checks whose watches are being added.
     private var beginning = 0
@@ -55,29 +53,26 @@ final class FileWatcher: SharedResource {
 
     // MARK: Watches
 
-    /// Reports changes to `watch` from now on.
+    /// Starts to report changes to `watch`, or updates the watched directories.
     ///
-    /// It reports one at once if it begins to watch other directories, because the file may have changed since the last
-    /// look.
-    ///
-    /// Call it after each look, because other directories may have replaced the watched ones. The same directories stay
-    /// watched.
+    /// Call it after each check, because other directories may have replaced the watched ones. If so, it reports a
+    /// change at once, because the file may have changed since the check.
     func begin(_ watch: FileWatch) {
         guard !watch.isBeginning, beginning < Self.limit, let queue else { return }
         watch.isBeginning = true
         beginning += 1
         BlockingThread.start { [entries = watch.entries] in
-            // From the root to the file: a directory that is created meanwhile is found, or the one above it reports
-            // it.
+            // The order is from the root to the file, so that a directory that is created in the meantime is found or
+            // reported by its parent.
             let numbers = entries.map { Self.addWatch(for: $0, to: queue) }
             EventLoop.perform { self.began(watch, numbers) }
         }
     }
 
-    /// Adds the kernel's watch of an entry's directory, and returns its number; nil if that fails.
+    /// Adds the kernel's watch of an entry's directory; returns its descriptor, or nil if that fails.
     ///
-    /// Of the file itself, the end of writing is an event, too, but not each write (IN_MODIFY): a log file would be
-    /// looked at all the time.
+    /// For the file itself, the end of writing is also an event. Each write is not (IN_MODIFY), because a log file
+    /// would be checked all the time.
     private nonisolated static func addWatch(for entry: FileEntry, to queue: OwnedDescriptor) -> Int32? {
         let number = inotify_add_watch(
             queue.rawValue, entry.directory, entry.isFile ? events | UInt32(IN_CLOSE_WRITE) : events)
@@ -114,9 +109,9 @@ final class FileWatcher: SharedResource {
         watch.numbers = []
     }
 
-    /// Removes unneeded watches of the kernel, unless one is being added.
+    /// Removes unneeded watches from the kernel, unless one is being added.
     ///
-    /// The new watch may get the number of an unneeded one.
+    /// The new watch may have the descriptor of an unneeded one.
     private func removeUnneeded() {
         guard beginning == 0, let queue else { return }
         for number in directories.filter({ $0.value.isEmpty }).keys {
@@ -132,7 +127,7 @@ final class FileWatcher: SharedResource {
         source?.events = []
         timer.schedule(after: Self.pause)
         let events = FileEvents.read(from: queue)
-        // A new watch may have events before its check is known; the file is looked at then anyway.
+        // A new watch may have events before its check is known; the check then runs anyway.
         for number in events.isOverflown ? Set(directories.keys) : events.directories {
             directories[number]?.watches.forEach { $0.notify() }
         }

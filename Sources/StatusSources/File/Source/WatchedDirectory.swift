@@ -2,11 +2,11 @@
 
 import EventLoopIO
 
-/// The checks that wait for changes in one directory, by the entries that concern them.
+/// The checks that wait for changes in one directory, by entry.
 struct WatchedDirectory {
     private typealias Watches = [ObjectIdentifier: FileWatch]
 
-    /// If more entries changed at the same time, all patterns count as matched.
+    /// If more entries than this change at the same time, all patterns count as matched.
     private static let maximumNames = 64
 
     private var names: [[UInt8]: Watches] = [:]
@@ -38,7 +38,7 @@ struct WatchedDirectory {
         if all[key]?.isEmpty == true { all[key] = nil }
     }
 
-    /// The checks that changes of these entries concern.
+    /// Returns the checks that depend on these entries.
     func watches(of changed: Set<[UInt8]>) -> [FileWatch] {
         let areMany = changed.count > Self.maximumNames
         let matched = patterns.filter { pattern, _ in

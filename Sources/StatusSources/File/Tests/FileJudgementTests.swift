@@ -6,7 +6,7 @@ import Testing
 
 @testable import StatusSources
 
-@Suite("Judging the file at a path") struct FileJudgementTests {
+@Suite("The result for the file at a path") struct FileJudgementTests {
     /// 2026-11-22T03:12:04Z.
     private static let changed = Timestamp(milliseconds: 1_795_317_124_000)
     private let file = FoundFile(path: "/backup/db.dump", changedAt: changed, size: 1536)
@@ -48,7 +48,7 @@ import Testing
             try judge(.found(file), size: 1 << 20) == CheckResult(.critical, "db.dump is 1.5 KiB, less than 1 MiB"))
     }
 
-    @Test("what is not a regular file may exist, but has no age and no size")
+    @Test("anything but a regular file may exist, but has no age and no size")
     func irregular() throws {
         var directory = file
         directory.isRegular = false
@@ -58,14 +58,14 @@ import Testing
         #expect(try judge(.found(directory), size: 1) == flaw)
     }
 
-    @Test("all errors are reported")
+    @Test("all problems are reported")
     func both() throws {
         #expect(
             try judge(.found(file), age: .seconds(60), size: 2048, after: 61).text
                 == "db.dump is older than 1min: changed 2026-11-22 03:12:04 UTC, and 1.5 KiB, less than 2 KiB")
     }
 
-    @Test("a path that cannot be accessed is a failed load")
+    @Test("if a path cannot be accessed, the check fails")
     func unknown() {
         #expect(throws: CheckFailure("cannot access /backup/db.dump: Permission denied")) {
             try judge(.unknown("Permission denied"))

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import SourceKinds
+import StatusModel
+import StatusWorkers
 import Testing
+import Varlink
+
+@testable import StatusSources
 
 @Suite("Settings of files") struct FileSettingsTests {
-    @Test("a path, and the conditions for its file")
+    @Test("a path and the conditions for its file are read")
     func reads() throws {
         #expect(
             try FileSettings.read("file: /var/backups/db.dump").settings == FileSettings(path: "/var/backups/db.dump"))
@@ -18,7 +23,7 @@ import Testing
         #expect(try FileSettings.read("file: { path: /run/lock, exists: false }").settings == lock)
     }
 
-    @Test("the daemon must see the directory of the file, or of the first pattern")
+    @Test("the path must be visible to the daemon, up to the first pattern")
     func requirements() {
         #expect(FileSettings(path: "/home/a/b").requirements == [.visiblePath("/home/a/b")])
         #expect(FileSettings(path: "/home/a/*").requirements == [.visiblePath("/home/a/*")])
@@ -43,5 +48,31 @@ import Testing
         let (settings, problems) = try FileSettings.read("file: { path: /a, ages: 1h }")
         #expect(settings == FileSettings(path: "/a"))
         #expect(problems.first?.reason == "unknown key “ages” in “file” is ignored; did you mean “age”?")
+    }
+}
+
+@Suite("Messages between the daemon and the worker that checks files") struct FileMessagesTests {
+    private func received<Value: JSONReadable & JSONWritable>(_ value: Value) throws -> Value {
+        try WorkerMessage.encode(value).dropLast().withUnsafeBytes { try WorkerMessage.decode(from: $0) }
+    }
+
+    @Test("a call arrives unchanged")
+    func call() throws {
+        var settings = FileSettings(path: "/a/ü")
+        #expect(try received(HostCall(settings)).settings as? FileSettings == settings)
+        (settings.age, settings.size) = (.milliseconds(1500), 17)
+        #expect(try received(HostCall(settings)).settings as? FileSettings == settings)
+        settings = FileSettings(path: "/a")
+        settings.exists = false
+        #expect(try received(HostCall(settings)).settings as? FileSettings == settings)
+    }
+
+    @Test("an answer arrives unchanged")
+    func answer() throws {
+        for result: Result<CheckResult, CheckFailure> in [
+            .success(CheckResult(.ok, "exists")), .failure(CheckFailure("Permission denied")),
+        ] {
+            #expect(try received(HostAnswer(result)) == HostAnswer(result))
+        }
     }
 }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import StatusSources
 
-@Suite("Files and their changes", .timeLimit(.minutes(1)))
+@Suite("Checks of files, and changes of files", .timeLimit(.minutes(1)))
 @EventLoop final class FileWatcherTests {
     private let folder = NSTemporaryDirectory() + "/statusd-" + UUID().uuidString
     private let watcher: FileWatcher
@@ -24,15 +24,15 @@ import Testing
         try "".write(toFile: "\(folder)/\(name)", atomically: false, encoding: .utf8)
     }
 
-    private func look(at name: String) throws -> CheckResult { try FileSettings(path: "\(folder)/\(name)").look() }
+    private func check(_ name: String) throws -> CheckResult { try FileSettings(path: "\(folder)/\(name)").check() }
 
     @Test("a file is found, or is missing")
     func finds() throws {
-        #expect(try look(at: "a").text == "no such file: \(folder)/a")
+        #expect(try check("a").text == "no such file: \(folder)/a")
         try write(to: "a")
-        #expect(try look(at: "a") == CheckResult(.ok, "a: exists"))
-        #expect(try look(at: "a/b").text == "no such file: \(folder)/a/b")
-        #expect(throws: CheckFailure.self) { try look(at: String(repeating: "x", count: 300)) }
+        #expect(try check("a") == CheckResult(.ok, "a: exists"))
+        #expect(try check("a/b").text == "no such file: \(folder)/a/b")
+        #expect(throws: CheckFailure.self) { try check(String(repeating: "x", count: 300)) }
     }
 
     @Test("the newest file that matches a pattern counts; a hidden one does not match")
@@ -42,22 +42,22 @@ import Testing
             try FileManager.default.setAttributes(
                 [.modificationDate: Date(timeIntervalSinceNow: -age)], ofItemAtPath: "\(folder)/\(name)")
         }
-        #expect(try look(at: "*db-*") == CheckResult(.ok, "db-2: exists"))
-        #expect(try look(at: "none-*").text == "no file matches \(folder)/none-*")
-        #expect(try look(at: "none/*").text == "no file matches \(folder)/none/*")
-        #expect(try look(at: "*/*").text == "no file matches \(folder)/*/*")
+        #expect(try check("*db-*") == CheckResult(.ok, "db-2: exists"))
+        #expect(try check("none-*").text == "no file matches \(folder)/none-*")
+        #expect(try check("none/*").text == "no file matches \(folder)/none/*")
+        #expect(try check("*/*").text == "no file matches \(folder)/*/*")
     }
 
-    @Test("only regular files match a pattern, and links to them")
+    @Test("a pattern matches only regular files and links to them")
     func regular() throws {
         #expect(mkdir("\(folder)/db-1", 0o700) == 0)
         #expect(mkfifo("\(folder)/db-2", 0o600) == 0)
         #expect(symlink("/dev/null", "\(folder)/db-3") == 0)
-        #expect(try look(at: "db-*").text == "no file matches \(folder)/db-*")
-        #expect(try look(at: "db-1") == CheckResult(.ok, "db-1: exists"))
+        #expect(try check("db-*").text == "no file matches \(folder)/db-*")
+        #expect(try check("db-1") == CheckResult(.ok, "db-1: exists"))
         try write(to: "other")
         #expect(symlink("other", "\(folder)/db-4") == 0)
-        #expect(try look(at: "db-*") == CheckResult(.ok, "db-4: exists"))
+        #expect(try check("db-*") == CheckResult(.ok, "db-4: exists"))
     }
 
     @Test("a file's name may be invalid UTF-8, and its time may be impossible")
@@ -68,7 +68,7 @@ import Testing
             var times = [timespec(tv_sec: seconds, tv_nsec: 0), timespec(tv_sec: seconds, tv_nsec: 0)]
             // Not every file system accepts it.
             utimensat(AT_FDCWD, path, &times, 0)
-            #expect(try look(at: "db-x").level == .ok)
+            #expect(try check("db-x").level == .ok)
             #expect(Timestamp(times[0]).description.count == Timestamp.length)
         }
         try FileManager.default.removeItem(atPath: path)
@@ -79,10 +79,10 @@ import Testing
                 if let start = bytes.assumingMemoryBound(to: CChar.self).baseAddress { close(creat(start, 0o600)) }
             }
         }
-        #expect(try look(at: "db-*").level == .ok)
+        #expect(try check("db-*").level == .ok)
     }
 
-    @Test("a change concerns the checks whose entry it matches; patterns do not match hidden names")
+    @Test("a change is reported to the checks with a matching entry; patterns do not match hidden names")
     func names() throws {
         var directory = WatchedDirectory()
         let (plain, pattern) = (FileWatch(path: "/a/b*", isPattern: false), FileWatch(path: "/a/*b*", isPattern: true))
@@ -107,7 +107,7 @@ import Testing
         #expect(entries.map(\.isFile) == [false, false, true])
     }
 
-    /// The directories above the files of a test, and the folder of the files.
+    /// The number of directories in the path of a test's file.
     private var depth: Int { FileEntry.entries(of: folder + "/a", isPattern: false).count }
 
     private func watch(_ name: String) -> FileWatch {
@@ -119,7 +119,7 @@ import Testing
         let watch = watch(name)
         var changes = watch.changes.makeAsyncIterator()
         watcher.begin(watch)
-        // The file may have changed before.
+        // The first report: the file may have changed before.
         await changes.next()
         let (backup, new, files) = ("\(folder)/backup", "\(folder)/new", FileManager.default)
         try write(to: "new")
@@ -176,7 +176,7 @@ import Testing
         }
         await changes.next()
         #expect(watcher.watchCount == depth + 1)
-        // Only the end of writing reports this, which the check of the lower file does not need.
+        // This is reported only at the end of writing, which the check of the lower file does not need.
         try run("echo >>a")
         await changes.next()
         // Unstructured: the test cancels it and continues.
@@ -203,7 +203,7 @@ import Testing
         #expect(FileWatcher.pause * reads < .milliseconds(500))
     }
 
-    @Test("the kernel watches nothing unnecessary, whenever a check leaves")
+    @Test("unneeded watches are removed, whenever a check stops")
     func end() async throws {
         for _ in 0..<20 {
             let watch = FileWatch(path: "\(folder)/a", isPattern: false)

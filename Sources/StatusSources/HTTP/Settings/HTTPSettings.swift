@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// `http: { url: … }`: the request to an HTTP server, and the expected response.
+import StatusModel
+public import YAML
+
+/// `http: { url: … }`: a request to an HTTP server, and the expected response.
 public struct HTTPSettings: SourceSettings {
     public static let key = "http"
     public static let delivery = SourceDelivery.checked
@@ -11,7 +14,7 @@ public struct HTTPSettings: SourceSettings {
     public var method = "GET"
     /// Header fields, each as `Name: value`.
     ///
-    /// After a redirect to another host, libcurl does not send `Authorization` and `Cookie`, but all others.
+    /// After a redirect to another host, libcurl sends all of them except `Authorization` and `Cookie`.
     public var headers: [String] = []
     /// The expected status codes.
     public var statusCodes = [200...299]
@@ -22,7 +25,7 @@ public struct HTTPSettings: SourceSettings {
     /// The maximum number of redirects to follow; with 0, the redirect itself is the response.
     public var redirects = 5
 
-    /// Creates settings of a GET of `url` that expects success.
+    /// Creates settings for a GET request that expects success.
     public init(url: String) { self.url = url }
 
     /// Whether the URL is `https`.
@@ -34,4 +37,146 @@ public struct HTTPSettings: SourceSettings {
         return [url, method, codes, certificateAuthority ?? "", String(redirects)] + headers + body
     }
     public var requirements: [SourceRequirement] { certificateAuthority.map { [.readableFile($0)] } ?? [] }
+}
+
+extension HTTPSettings {
+    /// The maximum total length of all texts in bytes; they must fit into the message to the worker.
+    private static let maximumBytes = 64 * 1024
+
+    public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> HTTPSettings? {
+        let nodes = reader.nodes
+        var settings = HTTPSettings(url: "")
+        if node.mapping == nil {
+            settings.url = try url(node, of: key, nodes)
+        } else {
+            try reader.readMapping(
+                node, of: key, keys: ["url", "status", "contains", "ca", "method", "headers", "redirects"],
+                example: "https://127.0.0.1:8443/health"
+            ) { key, value, reader throws(Problem) in try settings.read(key, value, with: &reader) }
+        }
+        try settings.checkLength(at: node, nodes)
+        if settings.contains != nil, settings.method == "HEAD" {
+            throw nodes.problem(
+                at: node, "“contains” cannot be combined with HEAD, whose response has no body; remove one of them")
+        }
+        return settings
+    }
+
+    private func checkLength(at node: YAMLNode, _ nodes: NodeReader) throws(Problem) {
+        let texts = [url, method, contains ?? "", certificateAuthority ?? ""] + headers
+        guard texts.reduce(0, { $0 + $1.utf8.count }) <= Self.maximumBytes else {
+            throw nodes.problem(
+                at: node, "“http” must not contain more than \(Self.maximumBytes / 1024) KiB of text")
+        }
+    }
+
+    private mutating func read(
+        _ key: String, _ value: YAMLNode, with reader: inout SettingsReader
+    ) throws(Problem) {
+        let nodes = reader.nodes
+        switch key {
+        case "url": url = try Self.url(value, of: key, nodes)
+        case "status": statusCodes = try Self.statusCodes(value, with: &reader)
+        case "contains": contains = try nodes.string(value, of: key)
+        case "ca": certificateAuthority = try Self.path(value, nodes)
+        case "method": method = try Self.method(value, nodes)
+        case "headers": headers = try Self.headers(value, with: &reader)
+        case "redirects": redirects = try nodes.count(value, of: key, in: 0...20)
+        default: break
+        }
+    }
+
+    private static func url(_ node: YAMLNode, of key: String, _ nodes: NodeReader) throws(Problem) -> String {
+        let what =
+            "a URL that starts with http:// or https://, without spaces, and with a port from 1 to 65535 if any, "
+            + "such as https://127.0.0.1:8443/health"
+        let url = try nodes.string(node, of: key, what)
+        let scheme = ["http://", "https://"].first { url.lowercased().hasPrefix($0) }
+        let authority = scheme.map { url.dropFirst($0.count).prefix { !"/?#".contains($0) } } ?? ""
+        // A user name and a password may precede the host.
+        let host = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
+        guard HostAndPort(host) != nil, url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
+            throw nodes.problem(at: node, "“\(key)” must be \(what)")
+        }
+        guard host.utf8.allSatisfy({ $0 < 0x80 }) else {
+            throw nodes.problem(at: node, "the host of “\(key)” must be in ASCII; write it as xn--… (see idn2(1))")
+        }
+        return url
+    }
+
+    /// Reads `200`, `200-299`, or a list of these.
+    private static func statusCodes(
+        _ node: YAMLNode, with reader: inout SettingsReader
+    ) throws(Problem) -> [ClosedRange<Int>] {
+        let nodes = reader.nodes
+        guard let elements = node.sequence else { return [try statusRange(node, nodes)] }
+        let ranges = try reader.readEach(of: elements) { element throws(Problem) in try statusRange(element, nodes) }
+        if ranges.isEmpty { throw nodes.problem(at: node, "“status” must have at least one status code") }
+        return ranges
+    }
+
+    private static func statusRange(_ node: YAMLNode, _ nodes: NodeReader) throws(Problem) -> ClosedRange<Int> {
+        let bounds = (node.string ?? "").split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
+        guard let first = bounds.first ?? nil, let last = bounds.last ?? nil, bounds.count <= 2, first <= last,
+            (100...599).contains(first), (100...599).contains(last)
+        else {
+            throw nodes.problem(
+                at: node,
+                "“status” must be an HTTP status code from 100 to 599, a range or a list, "
+                    + "such as 200, 200-299 or [200, 204]")
+        }
+        return first...last
+    }
+
+    private static func path(_ node: YAMLNode, _ nodes: NodeReader) throws(Problem) -> String {
+        let what = "the absolute path of a PEM file with certificates"
+        let path = try nodes.string(node, of: "ca", what)
+        guard path.hasPrefix("/") else { throw nodes.problem(at: node, "“ca” must be \(what)") }
+        return path
+    }
+
+    private static func method(_ node: YAMLNode, _ nodes: NodeReader) throws(Problem) -> String {
+        let method = try nodes.string(node, of: "method", "an HTTP method in capitals, such as GET or HEAD")
+        guard method.utf8.allSatisfy({ $0 >= 0x41 && $0 <= 0x5A }) else {
+            throw nodes.problem(at: node, "“method” must be an HTTP method in capitals, such as GET or HEAD")
+        }
+        return method
+    }
+
+    private static func headers(
+        _ node: YAMLNode, with reader: inout SettingsReader
+    ) throws(Problem) -> [String] {
+        let nodes = reader.nodes
+        guard let mapping = node.mapping else {
+            throw nodes.problem(at: node, "“headers” must be a mapping such as “{ Accept: text/plain }”")
+        }
+        return try reader.readEach(of: mapping) { entry throws(Problem) in try header(entry.key, entry.value, nodes) }
+    }
+
+    private static func header(_ key: YAMLNode, _ value: YAMLNode, _ nodes: NodeReader) throws(Problem) -> String {
+        guard let name = key.string, isToken(name) else {
+            // The rest is not shown, because it may be a secret value.
+            let start = VisibleText.escape(String((key.string ?? "").prefix { isToken(String($0)) }))
+            let advice =
+                key.string?.contains(":") == true
+                ? "; write a space after the colon, as in “Accept: text/plain”"
+                : ": must be letters, digits and hyphens"
+            throw nodes.problem(at: key, "invalid header field name “\(start)…”\(advice)")
+        }
+        // Null is refused: it would be sent as “~” or “null”.
+        guard let text = value.string, !value.isNull, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
+        else {
+            let advice = value.isNull ? "; quote it" : ""
+            throw nodes.problem(at: value, "the value of header field “\(name)” must be one line of text\(advice)")
+        }
+        return "\(name): \(text)"
+    }
+
+    /// Whether a text is a token (RFC 9110, section 5.6.2).
+    private static func isToken(_ text: String) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy { byte in
+                byte > 0x20 && byte < 0x7F && !"\"(),/:;<=>?@[\\]{}".utf8.contains(byte)
+            }
+    }
 }

@@ -7,12 +7,12 @@ public import SourceKinds
 import StatusModel
 import StatusWorkers
 
-/// `http: { url: … }`: whether an HTTP server answers as it should, and how quickly.
+/// `http: { url: … }`: checks whether an HTTP server answers as expected, and how quickly.
 ///
-/// A worker, which is a separate process, loads libcurl and makes the request. So a server can disturb neither other
-/// requests nor the daemon.
+/// A worker process loads libcurl and makes the request, so that a hostile server cannot disturb other requests or the
+/// daemon.
 struct HTTPCheck: Check {
-    /// The time that the daemon waits for a worker after the timeout, which the worker enforces itself.
+    /// How long the daemon waits for a worker after the timeout, which the worker enforces itself.
     private static let grace = Duration.seconds(1)
     let request: HTTPRequest
     let server: ServerName
@@ -28,12 +28,10 @@ struct HTTPCheck: Check {
             return CheckResult(.critical, reason + (deadDisk.map { "; \($0)" } ?? ""))
         } catch is WorkerLost {
             throw CheckFailure(
-                "the process of the request ended; the response may have been too large"
+                "the worker ended during the request; the response may have been too large"
                     + (deadDisk.map { ", or \($0)" } ?? ""))
         } catch let error as StuckCheck {
-            throw CheckFailure(
-                "the process of the last check does not end\(error.asWithOthers); no new one is started"
-                    + (deadDisk.map { "; \($0)" } ?? ""))
+            throw CheckFailure("\(error)" + (deadDisk.map { "; \($0)" } ?? ""))
         }
     }
 
@@ -45,6 +43,7 @@ struct HTTPCheck: Check {
         }
     }
 
+    /// A hint that the disk of the request's file may be the cause, if the request has a file.
     private var deadDisk: String? {
         request.certificateAuthority.map { "\($0) may be on a disk that does not answer" }
     }

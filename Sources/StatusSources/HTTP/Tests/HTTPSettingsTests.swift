@@ -4,7 +4,7 @@ import SourceKinds
 import Testing
 
 @Suite("Settings of HTTP servers") struct HTTPSettingsTests {
-    @Test("a URL, and all other keys")
+    @Test("a URL and all other keys are read")
     func reads() throws {
         #expect(
             try HTTPSettings.read("http: http://127.0.0.1/").settings == HTTPSettings(url: "http://127.0.0.1/"))

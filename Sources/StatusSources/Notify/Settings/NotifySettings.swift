@@ -7,7 +7,7 @@ public struct NotifySettings: SourceSettings {
     public static let key = "notify"
     public static let delivery = SourceDelivery.posted
 
-    /// The names or numbers of the users who may send, besides root, the daemon's own user and the group statusd.
+    /// The names or IDs of users who may send, in addition to root, the daemon's user and the group statusd.
     public var users: [String]
 
     /// Creates settings.
@@ -31,7 +31,7 @@ public struct NotifySettings: SourceSettings {
             guard key.string == "users" else {
                 throw nodes.problem(at: key, "unknown key “\(nodes.key(key))” in “notify”; the only key is “users”")
             }
-            settings.users = try nodes.strings(value, of: "users", "a list of user names or numbers")
+            settings.users = try nodes.strings(value, of: "users", "a list of user names or user IDs")
         }
         return settings
     }

@@ -3,38 +3,37 @@
 import Glibc
 import StatusModel
 
-/// The assignments of one sd_notify(3) datagram that concern a status.
+/// The assignments in an sd_notify(3) datagram that affect a status.
 struct NotifyMessage: Equatable {
     /// The condition of the program.
     enum Condition: Equatable {
         case ready, reloading, stopping
-        /// It failed, with this error number.
+        /// The program failed with this error number.
         case failed(Int32)
-        /// It reports that its own watchdog was triggered (`WATCHDOG=trigger`).
+        /// The program reports that its own watchdog was triggered (`WATCHDOG=trigger`).
         case unwell
     }
 
-    /// The text of `STATUS=`; an empty one removes the text before it.
+    /// The text of `STATUS=`; an empty text removes the previous one.
     var status: String?
     var condition: Condition?
-    /// Whether it is a keep-alive (`WATCHDOG=1`).
+    /// Whether the datagram is a keep-alive (`WATCHDOG=1`).
     var isAlive = false
-    /// The longest time between keep-alives (`WATCHDOG_USEC=`); zero if there will be none.
+    /// The maximum time between keep-alives (`WATCHDOG_USEC=`); zero for no limit.
     var watchdogTime: Duration?
 
-    /// Longer times mean no limit, like systemd's infinity; a shorter one would pass before the message is read.
+    /// Longer times mean no limit, as with systemd; shorter times could pass before the message is read.
     private static let watchdogTimes = Duration.milliseconds(100)...Duration.seconds(366 * 86_400)
 
-    /// The maximum number of lines, which is more than any program sends.
+    /// The maximum number of lines; no program sends as many.
     private static let maximumLines = 128
-    /// The number of bytes to read of a value: more than a status has, because white space around it is removed.
+    /// The number of bytes of a value to read; white space around a status is removed later.
     private static let maximumValue = StatusText.maximumLength + 512
 
     /// Reads a datagram; nil if it has too many lines.
     ///
-    /// Such a datagram is not truncated, because a part of it could have another meaning.
-    ///
-    /// Unknown assignments are ignored, as by the service manager. If a name occurs twice, the last assignment counts.
+    /// Such a datagram is not truncated, because a part of it could have another meaning. Unknown assignments are
+    /// ignored, as systemd does. If a name occurs twice, the last assignment counts.
     init?(_ bytes: UnsafeRawBufferPointer) {
         var (start, lines) = (0, 0)
         while let end = Self.endOfLine(in: bytes, from: start) {
@@ -44,7 +43,7 @@ struct NotifyMessage: Equatable {
         }
     }
 
-    /// The end of a line: at a newline, a NUL, or the end of the datagram; nil after the last line.
+    /// Returns the end of a line: a newline, a NUL or the end of the datagram; nil after the last line.
     private static func endOfLine(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
         guard start < bytes.count, let base = bytes.baseAddress else { return nil }
         let newline = memchr(base + start, 0x0A, bytes.count - start).map { UnsafeRawPointer($0) - base } ?? bytes.count
@@ -72,11 +71,11 @@ struct NotifyMessage: Equatable {
         }
     }
 
-    /// One line of a datagram, in place.
+    /// One line of a datagram, not copied.
     private struct Line {
         let bytes: UnsafeRawBufferPointer
 
-        /// The value after a name and its equals sign; nil if the line has another name.
+        /// Returns the value after a name with its equals sign; nil if the line has another name.
         ///
         /// Invalid UTF-8 is repaired, because the sender cannot be informed.
         func value(of name: StaticString) -> String? {

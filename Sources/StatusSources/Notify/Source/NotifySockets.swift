@@ -7,21 +7,21 @@ public import StatusModel
 /// The notify sockets of all servers.
 @EventLoop
 public final class NotifySockets: SharedResource {
-    /// The maximum number of sockets; the other descriptors are for clients, checks and the daemon itself.
+    /// The maximum number of sockets; the other descriptors are left for clients, checks and the daemon itself.
     private static let limit = OwnedDescriptor.limit / 4
 
     private unowned let environment: SourceEnvironment
 
     public init(in environment: SourceEnvironment) { self.environment = environment }
 
-    /// Returns the notify socket of a server: the open one, with its senders updated, or a new one.
+    /// Returns a server's notify socket: the open one with updated senders, or a new one.
     ///
     /// - Parameters:
     ///   - server: the server.
-    ///   - users: the names or numbers of users who may send, besides the usual ones.
+    ///   - users: the names or IDs of users who may send, in addition to the usual ones.
     ///   - source: the server's previous source, open or closed.
-    ///   - restored: what an earlier run of the daemon has left, if anything.
-    /// - Throws: ``SourceProblem`` if it cannot be opened; the previous source is closed then.
+    ///   - restored: the memory of an earlier run of the daemon, if any.
+    /// - Throws: ``SourceProblem`` if the socket cannot be opened; then the previous source is closed.
     public func open(
         for server: ServerName, users: [String] = [], existing source: NotifySource? = nil,
         restored: RestoredSource? = nil
@@ -39,7 +39,7 @@ public final class NotifySockets: SharedResource {
         }
     }
 
-    /// Whether exactly the usual users and these can reach a socket.
+    /// Whether exactly the usual users and these users can reach a socket.
     public func isCurrent(_ source: NotifySource, users: [String]) -> Bool {
         guard let access = try? senders(users) else { return false }
         return source.isReachable(for: access)
@@ -50,8 +50,8 @@ public final class NotifySockets: SharedResource {
     ) throws(SourceProblem) -> NotifySource {
         guard NotifySource.count < Self.limit else {
             throw SourceProblem(
-                "limit reached: \(Self.limit) notify sockets, a quarter of the descriptors; raise LimitNOFILE= of the service"
-            )
+                "limit reached: \(Self.limit) notify sockets, a quarter of the descriptors; "
+                    + "raise LimitNOFILE= of the service")
         }
         do throws(IOError) {
             return try NotifySource(
@@ -61,7 +61,7 @@ public final class NotifySockets: SharedResource {
         }
     }
 
-    /// The users who may send: those who may change things, and these.
+    /// The users who may send: these users and those who may make changes.
     private func senders(_ users: [String]) throws(SourceProblem) -> AccessPolicy {
         let numbers = try users.map { user throws(SourceProblem) in
             guard let number = environment.accounts.user(user) else {
@@ -80,6 +80,6 @@ extension NotifySettings: SourceMaking {
                 for: order.server, users: users, existing: order.predecessor as? NotifySource, restored: order.restored)
     }
 
-    /// A notify socket stays open, so that senders always find it.
+    /// Keeps an open notify socket, so that senders always find it.
     public static func takesOver(_ predecessor: any Source) -> Bool { predecessor is NotifySource }
 }

@@ -10,9 +10,9 @@ public import StatusMonitor
 /// `notify: true`: a datagram socket for any program that speaks sd_notify(3).
 ///
 /// `STATUS` becomes the text; `READY`, `RELOADING`, `STOPPING`, `ERRNO` and `WATCHDOG=trigger` set the level, and the
-/// text if there is none. `WATCHDOG=1` keeps a status fresh for the time that `WATCHDOG_USEC` sets. Descriptors that
-/// come with a message are released when it has been handled. For `BARRIER=1` that is the answer: everything before it
-/// has been posted by then.
+/// text if there is none. `WATCHDOG=1` keeps a status fresh for the time that `WATCHDOG_USEC` sets. Descriptors in a
+/// message are closed after it has been handled. For `BARRIER=1` this is the answer: all earlier messages have been
+/// posted.
 @EventLoop
 public final class NotifySource {
     /// The number of open sockets.
@@ -21,27 +21,27 @@ public final class NotifySource {
     private let server: ServerName
     private let environment: SourceEnvironment
     private var monitor: StatusMonitor { environment.monitor }
-    /// Logs messages that were too long; any sender can cause that.
+    /// Logs messages that were too long, limited because any sender can cause them.
     private lazy var refusals = LogLimiter(environment.logger, .warning)
     private var state = NotifyState()
     private var access: AccessPolicy
     private var socket: UnixDatagramSocket?
     /// The users whose messages to ``socket`` are ignored.
-    private var unheard = Unheard()
-    /// The socket that was replaced last, while senders may still use it.
+    private var ignored = IgnoredUsers()
+    /// The previous socket, while senders may still use it.
     private var formerSocket: UnixDatagramSocket?
     private var timer: TimerSource?
-    /// The users who may not send any more, until all messages from before that have been handled.
+    /// The users who may no longer send, until all their earlier messages have been handled.
     private var revoked: Set<UInt32> = []
-    /// The times to live that programs requested; zero restores the configured one.
-    private var times = LastWords<Duration>()
+    /// The times to live that programs requested; zero means the configured one.
+    private var times = LastReports<Duration>()
 
-    /// How long a replaced socket is still read.
+    /// How long a replaced socket is still read from.
     private static let grace = Duration.seconds(1)
 
-    /// The users who can still reach a socket, and whose messages are ignored.
+    /// The users who can still reach a socket, but whose messages are ignored.
     @EventLoop
-    private final class Unheard {
+    private final class IgnoredUsers {
         var users: Set<UInt32> = []
     }
 
@@ -49,11 +49,11 @@ public final class NotifySource {
     ///
     /// - Parameters:
     ///   - server: the server.
-    ///   - environment: what all sources share.
-    ///   - access: the processes.
-    ///   - predecessor: the closed source of the same server, if any. Its knowledge of users who may still send is
-    ///     kept.
-    ///   - restored: what an earlier run of the daemon has left, if anything.
+    ///   - environment: the resources that all sources share.
+    ///   - access: the processes that may send.
+    ///   - predecessor: the closed source of the same server, if any. The new source keeps the reports of users who may
+    ///     still send.
+    ///   - restored: the memory of an earlier run of the daemon, if any.
     init(
         of server: ServerName, in environment: SourceEnvironment, for access: AccessPolicy, predecessor: NotifySource?,
         restored: RestoredSource?
@@ -61,7 +61,7 @@ public final class NotifySource {
         self.server = server
         self.environment = environment
         self.access = access
-        socket = try makeSocket(try UnixSocket.bindDatagram(at: path, restrict: access.apply(toFile:)), unheard)
+        socket = try makeSocket(try UnixSocket.bindDatagram(at: path, restrict: access.apply(toFile:)), ignored)
         Self.count += 1
         if let predecessor {
             (state, times) = (predecessor.state, predecessor.times)
@@ -71,32 +71,32 @@ public final class NotifySource {
         }
     }
 
-    /// Keeps the time to live that a program requested from an earlier run of the daemon; returns whether there is one.
+    /// Restores the time to live that a program requested before a restart; returns whether there is one.
     private func restoreTimeToLive(_ restored: RestoredSource?) -> Bool {
         guard let user = restored?.memory.timeToLiveUser else { return false }
         times.note((try? monitor.ownTimeToLive(of: server)) ?? .zero, from: user)
         return true
     }
 
-    /// Lets only these processes send, even if others have connected before; reopens the socket if its path was
-    /// removed.
+    /// Lets only these processes send, even if others are already connected.
     ///
-    /// Senders always find a socket, and earlier messages are handled first.
+    /// It also reopens the socket if its path was removed. Senders always find a socket, and earlier messages are
+    /// handled first.
     func open(for access: AccessPolicy) throws(IOError) {
         if isReachable(for: access) { return }
-        let (before, unheard) = (self.unheard, Unheard())
+        let (before, ignored) = (self.ignored, IgnoredUsers())
         let next = try makeSocket(
             try hasPath
                 ? UnixSocket.replaceDatagram(at: path, restrict: access.apply(toFile:))
                 : UnixSocket.bindDatagram(at: path, restrict: access.apply(toFile:)),
-            unheard, isHeld: true)
+            ignored, isHeld: true)
         endFormerSocket()
         let gone = self.access.users(missingIn: access)
         self.access = access
         revoked.formUnion(gone)
         formerSocket = socket
-        (socket, self.unheard) = (next, unheard)
-        // Messages are handled in order: nothing has been read from the new socket yet.
+        (socket, self.ignored) = (next, ignored)
+        // Keep the order of messages: the new socket is read from only after the former one.
         formerSocket?.receiveAll {
             before.users = gone
             self.forget(gone)
@@ -108,20 +108,20 @@ public final class NotifySource {
     }
 
     private func makeSocket(
-        _ descriptor: OwnedDescriptor, _ unheard: Unheard, isHeld: Bool = false
+        _ descriptor: OwnedDescriptor, _ ignored: IgnoredUsers, isHeld: Bool = false
     ) throws(IOError) -> UnixDatagramSocket {
         try UnixDatagramSocket(adopting: descriptor, isHeld: isHeld) { datagram in
-            if !unheard.users.contains(datagram.sender) { self.receive(datagram) }
+            if !ignored.users.contains(datagram.sender) { self.receive(datagram) }
         }
     }
 
-    /// Closes the former socket, after all messages to it.
+    /// Closes the former socket after handling all its messages.
     private func endFormerSocket() {
         timer = nil
         formerSocket.take()?.finish()
     }
 
-    /// Forgets what these users' programs reported, except their statuses.
+    /// Forgets the reports of these users' programs, except their statuses.
     private func forget(_ users: Set<UInt32>) {
         state.forget(users)
         guard times.forget(users) else { return }
@@ -134,11 +134,11 @@ public final class NotifySource {
     }
 
     private func forgetTimeToLive() {
-        // It fails if the server does not exist yet, or was removed: then it has no status that could become stale.
+        // This fails if the server does not exist; then it has no status that could become stale.
         try? monitor.forgetTimeToLive(of: server)
     }
 
-    /// Removes the socket's path, handles earlier messages if there is time in this turn, and closes it.
+    /// Removes the socket's path, handles earlier messages if this turn has time left, and closes the socket.
     public func close() {
         guard let socket else { return }
         Self.count -= 1
@@ -151,10 +151,10 @@ public final class NotifySource {
         self.socket = nil
     }
 
-    /// Whether it is open.
+    /// Whether the socket is open.
     var isOpen: Bool { socket != nil }
 
-    /// Whether exactly these processes can reach its socket.
+    /// Whether exactly these processes can reach the socket.
     func isReachable(for access: AccessPolicy) -> Bool { hasPath && self.access == access }
 
     private var hasPath: Bool { Glibc.access(path, F_OK) == 0 }

@@ -3,20 +3,20 @@
 import Glibc
 import StatusModel
 
-/// The condition and text that programs reported with sd_notify(3); turns messages into statuses.
+/// The condition and text that programs have reported with sd_notify(3), from which statuses are made.
 struct NotifyState {
     /// The effect of a message.
     enum Reaction: Equatable {
-        /// A status.
+        /// Post a status.
         case post(StatusText, Level)
-        /// The last status is still valid.
+        /// Keep the last status fresh.
         case touch
         case nothing
     }
 
-    private var conditions = LastWords<NotifyMessage.Condition>()
+    private var conditions = LastReports<NotifyMessage.Condition>()
     /// The texts that programs reported; nil for an empty one.
-    private var statuses = LastWords<StatusText?>()
+    private var statuses = LastReports<StatusText?>()
 
     /// Takes a message from a user's program.
     mutating func take(_ message: NotifyMessage, from sender: UInt32) -> Reaction {
@@ -27,7 +27,7 @@ struct NotifyState {
         return .post(text, level)
     }
 
-    /// Forgets what these users' programs reported.
+    /// Forgets the reports of these users' programs.
     mutating func forget(_ users: Set<UInt32>) {
         conditions.forget(users)
         statuses.forget(users)
@@ -35,8 +35,10 @@ struct NotifyState {
 
     private var condition: NotifyMessage.Condition? { conditions.newest }
 
-    /// The program's own text if it came with the message, or if the program is ready again; otherwise the word for its
-    /// condition.
+    /// Returns the text of a status.
+    ///
+    /// This is the program's own text if it is in the message, or if the program is ready again. Otherwise it is a word
+    /// for the condition.
     private func text(for message: NotifyMessage) -> StatusText? {
         if let status = statuses.newest.flatMap({ $0 }), message.status != nil || condition == .ready { return status }
         return StatusText(fitting: word)
@@ -59,5 +61,36 @@ struct NotifyState {
         case .stopping: .warning
         case .ready, .reloading, nil: .ok
         }
+    }
+}
+
+/// The last report of each user's programs about one subject.
+///
+/// When a user's report is forgotten, the previous report of another user counts again.
+struct LastReports<Report> {
+    /// The maximum number of reports; the oldest ones are dropped.
+    private static var limit: Int { 8 }
+
+    private var reports: [(report: Report, sender: UInt32)] = []
+
+    /// The newest report that still counts.
+    var newest: Report? { reports.last?.report }
+
+    /// The user who sent the newest report.
+    var newestSender: UInt32? { reports.last?.sender }
+
+    /// Records a user's report.
+    mutating func note(_ report: Report, from sender: UInt32) {
+        reports.removeAll { $0.sender == sender }
+        reports.append((report, sender))
+        if reports.count > Self.limit { reports.removeFirst() }
+    }
+
+    /// Forgets the reports of these users; returns whether the newest report has changed.
+    @discardableResult
+    mutating func forget(_ users: Set<UInt32>) -> Bool {
+        let hasChanged = reports.last.map { users.contains($0.sender) } ?? false
+        reports.removeAll { users.contains($0.sender) }
+        return hasChanged
     }
 }

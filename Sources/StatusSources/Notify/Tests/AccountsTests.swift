@@ -15,7 +15,7 @@ import Testing
         throw IOError(errno: EIO, "cannot look up “\(name)”")
     }
 
-    @Test("are as in the databases; an unknown name matches no user")
+    @Test("are looked up in the databases; an unknown name matches no user")
     func known() throws {
         let accounts = Accounts(
             of: sources(users: ["www-data", "nobody-else"]), before: Accounts(),
@@ -27,7 +27,7 @@ import Testing
         #expect(accounts.failures.isEmpty)
     }
 
-    @Test("stay the same while a database does not answer, and that is reported")
+    @Test("stay the same while a database does not answer, and the failure is reported")
     func unavailable() throws {
         let sources = sources(users: ["www-data", "new"])
         let before = Accounts(

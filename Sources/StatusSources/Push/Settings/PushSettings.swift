@@ -2,7 +2,7 @@
 
 public import YAML
 
-/// `push: true`: clients that have permission post statuses, and nothing runs.
+/// `push: true`: clients with permission post statuses; nothing runs.
 public struct PushSettings: SourceSettings {
     public static let key = "push"
     public static let delivery = SourceDelivery.posted

@@ -3,8 +3,8 @@
 import SourceKinds
 import Testing
 
-@Suite("Settings of servers that are posted to") struct PushSettingsTests {
-    @Test("true or false, and nothing else")
+@Suite("Settings of push servers") struct PushSettingsTests {
+    @Test("true and false are read, and nothing else")
     func reads() throws {
         #expect(try PushSettings.read("push: true").settings == PushSettings())
         #expect(try PushSettings.read("push: false").settings == nil)

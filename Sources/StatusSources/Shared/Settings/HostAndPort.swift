@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A host name or address, with or without a port: `example.org`, `127.0.0.1:80`, `[::1]:80`; an IPv6 address needs the
-/// brackets.
+/// A host name or address, with or without a port: `example.org`, `127.0.0.1:80`, `[::1]:80`.
+///
+/// An IPv6 address must be in brackets.
 struct HostAndPort: Equatable {
     /// The host, without the brackets of an IPv6 address.
     var host: String
     /// The port, if any.
     var port: UInt16?
 
-    /// Parses them; nil if the text is invalid.
+    /// Parses a text; nil if it is invalid.
     init?(_ text: some StringProtocol) {
         var rest = text[...]
         if rest.first == "[" {

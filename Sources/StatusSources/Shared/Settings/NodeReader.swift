@@ -4,30 +4,30 @@ public import StatusModel
 import Suggestions
 public import YAML
 
-/// Reads values of one file's YAML, and gives each error its line.
+/// Reads values from the YAML of one file; errors contain the line.
 public struct NodeReader: Sendable {
     /// The file's path.
     public let file: String
 
-    /// A reader for values of `file`.
+    /// Creates a reader for values of `file`.
     public init(file: String) { self.file = file }
 
-    /// The place of a value.
+    /// Returns the position of a value.
     public func origin(of node: YAMLNode) -> Origin { Origin(file: file, line: node.mark.line) }
 
-    /// An error at a value.
+    /// Returns an error at a value.
     public func problem(at node: YAMLNode, _ reason: String) -> Problem {
         Problem(.error, at: origin(of: node), reason: reason)
     }
 
-    /// A warning about an unknown key.
+    /// Returns a warning about an unknown key.
     ///
-    /// - Parameter advice: what to do, if it is not only another spelling.
+    /// - Parameter advice: what to do; by default, a suggestion of a similar key or a list of known keys.
     public func unknown(
         _ key: YAMLNode, among known: [String], within section: String? = nil, of server: ServerName? = nil,
         advice: String? = nil
     ) -> Problem {
-        let place = section.map { " in “\($0)”" } ?? ""
+        let location = section.map { " in “\($0)”" } ?? ""
         let text = key.string ?? ""
         let nearest = text.contains(":") ? Self.spaceAdvice : Nearest.suggestion(for: text, among: known)
         let advice =
@@ -35,13 +35,13 @@ public struct NodeReader: Sendable {
             ?? (nearest.isEmpty ? "; known keys are \(known.map { "“\($0)”" }.joined(separator: ", "))" : nearest)
         return Problem(
             .warning, at: origin(of: key), server: server,
-            reason: "unknown key “\(self.key(key))”\(place) is ignored\(advice)")
+            reason: "unknown key “\(self.key(key))”\(location) is ignored\(advice)")
     }
 
     /// The advice if a key contains a colon.
     public static let spaceAdvice = "; write a space after the colon"
 
-    /// A key, or the name of a unit, safe to show.
+    /// Returns a key or the name of a unit, safe to show.
     public func key(_ node: YAMLNode) -> String { VisibleText.escape(node.keyToShow) }
 
     /// Reads a text that is neither null nor empty.
@@ -53,7 +53,7 @@ public struct NodeReader: Sendable {
         return text
     }
 
-    /// Reads a text for people, cut to one line.
+    /// Reads a text for people, escaped and cut if it is too long.
     public func text(_ node: YAMLNode, of key: String) throws(Problem) -> String {
         guard let text = StatusText(fitting: try string(node, of: key)) else {
             throw problem(at: node, "“\(key)” must be text")
@@ -82,10 +82,8 @@ public struct NodeReader: Sendable {
     {
         guard let text = node.string, let duration = TimeSpan.parse(text), range.contains(duration) else {
             let example = range.contains(.seconds(30)) ? "30s or 5min" : "5min or 30d"
-            throw problem(
-                at: node,
-                "“\(key)” must be a time from \(TimeSpan.text(range.lowerBound)) to \(TimeSpan.text(range.upperBound)), such as \(example)"
-            )
+            let (shortest, longest) = (TimeSpan.text(range.lowerBound), TimeSpan.text(range.upperBound))
+            throw problem(at: node, "“\(key)” must be a time from \(shortest) to \(longest), such as \(example)")
         }
         return duration
     }
@@ -101,5 +99,26 @@ public struct NodeReader: Sendable {
             strings.append(string)
         }
         return strings
+    }
+}
+
+/// Reads whole numbers with systemd's suffixes for sizes, which are powers of 1024: `64K`, `1M`.
+enum Count {
+    /// Reads a non-negative number; returns nil if `text` is invalid or the number is too large.
+    static func parse(_ text: String) -> Int? {
+        var digits = text[...]
+        var factor = 1
+        switch digits.last {
+        case "K": factor = 1 << 10
+        case "M": factor = 1 << 20
+        case "G": factor = 1 << 30
+        default: break
+        }
+        if factor > 1 { digits.removeLast() }
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let number = Int(digits) else {
+            return nil
+        }
+        let (product, overflow) = number.multipliedReportingOverflow(by: factor)
+        return overflow ? nil : product
     }
 }

@@ -2,14 +2,14 @@
 
 public import StatusModel
 
-/// A place in a file.
+/// A position in a file.
 public struct Origin: Hashable, Sendable, CustomStringConvertible {
     /// The file's path.
     public var file: String
     /// The line, counted from 1; nil for the whole file.
     public var line: Int?
 
-    /// A place in a file.
+    /// Creates a position in a file.
     public init(file: String, line: Int? = nil) {
         self.file = file
         self.line = line
@@ -20,7 +20,7 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
 
 /// An error or a warning in a configuration.
 public struct Problem: Error, Hashable, Sendable, CustomStringConvertible {
-    /// How serious it is.
+    /// The severity of a problem.
     public enum Severity: String, Sendable {
         /// The entry is ignored.
         case warning
@@ -28,15 +28,15 @@ public struct Problem: Error, Hashable, Sendable, CustomStringConvertible {
         case error
     }
 
-    /// How serious it is.
+    /// The severity.
     public var severity: Severity
-    /// Its place.
+    /// The position.
     public var origin: Origin
-    /// The server that it concerns; nil if it concerns the file.
+    /// The affected server; nil if the whole file is affected.
     public var server: ServerName?
     /// The reason, and what to do about it.
     public var reason: String
-    /// Whether the caller may not read the file.
+    /// Whether the cause is that this process may not read the file.
     public var isPermissionDenied = false
 
     /// Creates a problem.

@@ -5,11 +5,11 @@ import YAML
 
 /// Reads the settings of one server's source.
 public struct SettingsReader {
-    /// Reads single values.
+    /// The reader of single values.
     public let nodes: NodeReader
-    /// The server whose source it is.
+    /// The server that has the source.
     public let server: ServerName
-    /// Warnings, and errors after the first one.
+    /// The warnings, and the errors after the first one.
     public private(set) var problems: [Problem] = []
 
     /// Creates a reader for the source of `server`.
@@ -18,7 +18,7 @@ public struct SettingsReader {
         self.server = server
     }
 
-    /// Reads several parts; throws the first error and keeps the others as problems.
+    /// Reads each part; throws the first error and records the others as problems.
     mutating func readEach<Parts: Sequence, Part>(
         of parts: Parts, _ read: (Parts.Element) throws(Problem) -> Part
     ) throws(Problem) -> [Part] {
@@ -31,12 +31,12 @@ public struct SettingsReader {
         return values
     }
 
-    /// Reads the keys of a mapping, each with `read`; throws the first error and keeps the others as problems.
+    /// Reads each key of a mapping with `read`; throws the first error and records the others as problems.
     ///
     /// - Parameters:
     ///   - node: the mapping.
-    ///   - section: the key whose value it is.
-    ///   - keys: the keys that `read` knows; others cause a warning. The first one is required.
+    ///   - section: the key whose value the mapping is.
+    ///   - keys: the known keys; other keys cause a warning. The first one is required.
     ///   - example: a value of the required key, for messages.
     ///   - read: reads the value of a key.
     mutating func readMapping(
@@ -53,12 +53,12 @@ public struct SettingsReader {
             do throws(Problem) { try read(name, value, &self) } catch { errors.append(error) }
         }
         if !entries.contains(where: { $0.key.string == keys[0] }) {
-            errors.append(nodes.problem(at: node, "“\(section)” needs a “\(keys[0])”, such as \(example)"))
+            errors.append(nodes.problem(at: node, "“\(section)” requires “\(keys[0])”, such as \(example)"))
         }
         try throwFirst(of: errors)
     }
 
-    /// Throws the first of some errors and keeps the others as problems.
+    /// Throws the first of these errors and records the others as problems.
     private mutating func throwFirst(of errors: [Problem]) throws(Problem) {
         problems += errors.dropFirst()
         if let first = errors.first { throw first }

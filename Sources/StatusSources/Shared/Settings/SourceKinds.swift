@@ -16,6 +16,6 @@ public enum SourceKinds {
     /// The key of each kind.
     public static let keys = all.map { $0.key }
 
-    /// The kind with this key.
+    /// Returns the kind with this key.
     public static func kind(_ key: String) -> (any SourceSettings.Type)? { all.first { $0.key == key } }
 }

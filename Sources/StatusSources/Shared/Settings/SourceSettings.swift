@@ -3,22 +3,21 @@
 import StatusModel
 public import YAML
 
-/// The settings of a server's source: one type for each kind.
-///
-/// ``SourceKinds/all`` lists the kinds.
+/// The settings of a server's source; each kind in ``SourceKinds/all`` has a type.
 public protocol SourceSettings: Equatable, Sendable {
     /// The key in a server's entry, and the kind's name in messages.
     static var key: String { get }
-    /// The delivery of statuses, which decides which options apply.
+    /// How statuses are delivered; this determines which options apply.
     static var delivery: SourceDelivery { get }
 
     /// Reads the value of ``key``; returns nil if it turns the source off.
     static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> Self?
 
-    /// These settings without the permitted users: two settings with the same subject describe the same thing.
+    /// These settings without the permitted users; equal subjects describe the same source.
     var subject: Self { get }
-    /// The parts of the subject, as texts that stay the same from version to version: a restart keeps the status of the
-    /// same subject.
+    /// The parts of the subject, as texts that must not change between versions.
+    ///
+    /// A restart keeps a status only if the subject is the same.
     var subjectParts: [String] { get }
     /// The requirements of the source on this host.
     var requirements: [SourceRequirement] { get }
@@ -29,13 +28,13 @@ extension SourceSettings {
     public var requirements: [SourceRequirement] { [] }
 }
 
-/// How the statuses of a source come in.
+/// How a source delivers statuses.
 public enum SourceDelivery: Sendable {
     /// Programs post them.
     case posted
-    /// The source follows events, and can look on request.
+    /// The source follows events, and can check on request.
     case followed
-    /// The source loads them in each interval.
+    /// The source checks in each interval.
     case checked
 }
 
@@ -45,11 +44,11 @@ public enum SourceRequirement: Equatable, Sendable {
     case program(String)
     /// A file that the daemon can read.
     case readableFile(String)
-    /// A path that the sandbox does not hide from the daemon, whether it exists or not.
+    /// A path that the sandbox does not hide from the daemon; it need not exist.
     case visiblePath(String)
-    /// A user's name or number.
+    /// The name or ID of a user.
     case user(String)
-    /// A unit of the system's service manager, by its full name.
+    /// A systemd unit, by its full name.
     case unit(String)
 }
 
@@ -63,13 +62,14 @@ public struct AnySourceSettings: Sendable {
 
     /// The kind's key in the configuration.
     public var key: String { type(of: base).key }
-    /// How statuses come in.
+    /// How statuses are delivered.
     public var delivery: SourceDelivery { type(of: base).delivery }
     /// The settings without the permitted users (``SourceSettings/subject``).
     public var subject: AnySourceSettings { AnySourceSettings(base.subject) }
 
-    /// A number for the subject, which stays the same from version to version: a hash, because parts of a subject may
-    /// be secret.
+    /// A number that identifies the subject and is the same in all versions.
+    ///
+    /// It is a hash, because parts of the subject may be secret.
     public var identity: Int64 {
         var hash = StableHash()
         for part in [key] + base.subjectParts { hash.combine(part) }

@@ -4,17 +4,17 @@ import CLinux
 public import EventLoopIO
 import Glibc
 
-/// The users, and the members of groups, that may use something.
+/// The users and groups that may use something.
 ///
-/// The credentials of the process count, as the kernel knows them: its effective user, its group and its supplementary
-/// groups. So a control socket, which reads them (``allows(_:)``), and a file, which the kernel checks
-/// (``apply(toFile:)``), follow the same rule.
+/// The kernel's credentials of a process count: its effective user, its group and its supplementary groups. So the same
+/// rule applies to a control socket, which reads them (``allows(_:)``), and to a file, for which the kernel checks them
+/// (``apply(toFile:)``).
 public struct AccessPolicy: Sendable, Equatable {
-    // A handful of each, so a search is faster than a hash.
+    // Arrays, because there are only a few of each.
     private var users: [UInt32]
     private var groups: [UInt32]
 
-    /// Creates a policy that allows root, the user of this process, and these users and groups.
+    /// Creates a policy that allows root, this process's user, and these users and groups.
     public init(users: [UInt32] = [], groups: [UInt32] = []) {
         self.users = [0, geteuid()] + users
         self.groups = groups
@@ -27,7 +27,7 @@ public struct AccessPolicy: Sendable, Equatable {
         return policy
     }
 
-    /// The users of this policy that the other one does not have.
+    /// Returns the users of this policy that are not in the other one.
     public func users(missingIn other: AccessPolicy) -> Set<UInt32> { Set(users).subtracting(other.users) }
 
     /// Whether a process with these credentials is allowed.
@@ -35,15 +35,14 @@ public struct AccessPolicy: Sendable, Equatable {
         users.contains(credentials.userID) || groups.contains { credentials.isMember(of: $0) }
     }
 
-    /// Makes the kernel let only these processes read and write a file of this process's user (acl(5)).
+    /// Lets only these processes read and write a file of this process's user (acl(5)).
     ///
     /// - Throws: if the file system does not support such lists.
     public func apply(toFile path: String) throws(IOError) { try grant(6, on: path) }
 
-    /// Makes the kernel let only these processes reach what is in a directory of this process's user, but not list it.
+    /// Lets only these processes access the entries of a directory of this process's user; they cannot list it.
     ///
-    /// A process that can read a directory can hold its lock, and one that can search it can compete for the lock.
-    /// Everything that creates a socket there would wait.
+    /// Listing a directory holds its lock, which would delay the daemon when it creates a socket there.
     ///
     /// - Throws: if the file system does not support such lists.
     public func apply(toDirectory path: String) throws(IOError) { try grant(1, on: path) }

@@ -3,25 +3,25 @@
 public import EventLoopIO
 public import SourceKinds
 
-/// The users and groups that a configuration names, as the system's databases know them.
+/// The IDs of the users and groups that a configuration names, from the system's databases.
 public struct Accounts: Sendable {
-    /// Looks up the number of a name in a database; nil if there is no such name.
+    /// Looks up the ID of a name in a database; nil if there is no such name.
     public typealias LookUp = (String) throws(IOError) -> UInt32?
 
-    /// The group whose members may change things, like root and the daemon's own user.
+    /// The group whose members may make changes, like root and the daemon's user.
     private static let groupName = "statusd"
 
-    /// The names that could not be looked up, with the reasons.
+    /// The failed lookups, with their reasons.
     public private(set) var failures: [String] = []
     private var group: UInt32?
     private var users: [String: UInt32] = [:]
 
-    /// Creates accounts of root and the daemon's own user alone.
+    /// Creates accounts with only root and the daemon's user.
     public init() {}
 
     /// Looks up the group `statusd` and the users that sources need; may block.
     ///
-    /// If a database does not answer, the value from `before` is used, so that nobody loses a right.
+    /// If a database does not answer, the value from `before` is used, so that no user loses a permission.
     public init(
         of sources: some Sequence<AnySourceSettings>, before: Accounts, user: LookUp = UserDatabase.user,
         group: LookUp = UserDatabase.group(named:)
@@ -41,12 +41,12 @@ public struct Accounts: Sendable {
         }
     }
 
-    /// The processes that may change things: root, the daemon's own user and the group `statusd`.
+    /// The processes that may make changes: those of root, the daemon's user and the group `statusd`.
     public var access: AccessPolicy { AccessPolicy(groups: group.map { [$0] } ?? []) }
 
     /// The processes that may send to at least one notify socket.
     public var senders: AccessPolicy { access.allowing(users: users.values.sorted()) }
 
-    /// The number of a user that the configuration names; nil if there is no such user.
+    /// Returns the ID of a user that the configuration names; nil if there is no such user.
     public func user(_ name: String) -> UInt32? { users[name] }
 }

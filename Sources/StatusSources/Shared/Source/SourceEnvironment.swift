@@ -7,18 +7,18 @@ public import StatusMonitor
 /// The resources that all sources share.
 @EventLoop
 public final class SourceEnvironment {
-    /// Where statuses are posted.
+    /// The monitor to which statuses are posted.
     public let monitor: StatusMonitor
-    /// The limits of all checks.
+    /// The slots for all checks.
     public let budget: CheckBudget
     /// The directory of the notify sockets.
     let notifyDirectory: String
-    /// The socket of the executor, which runs plugins; nil if children of this process run them.
+    /// The socket of the executor, which runs plugins; nil if child processes run them.
     let executor: UnixAddress?
-    /// The name of the daemon in HTTP requests.
+    /// The daemon's user agent in HTTP requests.
     let userAgent: String
     let logger: Logger
-    /// The accounts that the configuration names.
+    /// The users and groups that the configuration names.
     public var accounts = Accounts()
     /// Runs a check's schedule until its source is closed.
     let run: @EventLoop (CheckSource) -> Void
@@ -38,7 +38,7 @@ public final class SourceEnvironment {
         self.run = run
     }
 
-    /// Returns the resource of a type, which is created when it is first needed.
+    /// Returns the resource of a type; it is created at its first use.
     public func shared<Resource: SharedResource>(_ type: Resource.Type) -> Resource {
         if let resource = shared[ObjectIdentifier(type)] as? Resource { return resource }
         let resource = Resource(in: self)
@@ -58,10 +58,10 @@ public final class SourceEnvironment {
 /// A resource that sources share, such as the workers for one kind of call.
 @EventLoop
 public protocol SharedResource: AnyObject {
-    /// Creates the resource, which does nothing before a source uses it.
+    /// Creates the resource; it does nothing before a source uses it.
     init(in environment: SourceEnvironment)
 
-    /// Ends the resource, which no source uses any more, and waits for at most `limit`.
+    /// Closes the resource, which no source uses any more; takes at most `limit`.
     func close(within limit: Duration) async
 }
 

@@ -13,7 +13,7 @@ import Testing
         policy.allows(PeerCredentials(processID: 1, userID: user, groupID: group, groups: groups))
     }
 
-    @Test("root, the own user, the named users and all members of the groups are allowed")
+    @Test("root, this process's user, the named users and all members of the groups are allowed")
     func rule() {
         #expect(allows(user: 0))
         #expect(allows(user: geteuid()))
@@ -25,7 +25,7 @@ import Testing
         #expect(!allows(user: 995))
     }
 
-    @Test("added users are allowed; the original policy stays the same")
+    @Test("added users are allowed, and the original policy is unchanged")
     func adding() {
         let wider = policy.allowing(users: [12345])
         #expect(wider.allows(PeerCredentials(processID: 1, userID: 12345, groupID: 12345)))
@@ -41,7 +41,7 @@ import Testing
         try AccessPolicy(users: [65534, 1, 1], groups: [7]).apply(toFile: path)
         var status = stat()
         stat(path, &status)
-        // With a list, the group's bits limit the rights of everybody on it.
+        // With a list, the group's bits limit the permissions of all its entries.
         #expect(status.st_mode & 0o777 == 0o660)
         try AccessPolicy().apply(toDirectory: path)
         stat(path, &status)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import StatusSources
 
-@Suite("The budget of all checks", .timeLimit(.minutes(1)))
+@Suite("The slots for checks", .timeLimit(.minutes(1)))
 @EventLoop struct CheckBudgetTests {
     /// Starts a check that runs until the test ends it.
     private func start(
@@ -30,8 +30,8 @@ import Testing
         while budget.running + budget.waiting != count { await Task.yield() }
     }
 
-    @Test("no more checks run than there are slots; the next one begins when one ends, in order")
-    func places() async {
+    @Test("each running check has a slot; when a check ends, the next one begins, in order")
+    func slots() async {
         let budget = CheckBudget(CheckLimits(checks: 3, processes: 3))
         let checks = (0..<4).map { _ in GateCheck() }
         var tasks: [Task<Bool, Never>] = []
@@ -73,7 +73,7 @@ import Testing
         for task in tasks { #expect(await task.value) }
     }
 
-    @Test("plugins do not wait for HTTP requests that hang, nor requests for plugins")
+    @Test("plugins and HTTP requests do not wait for each other")
     func kinds() async {
         let budget = CheckBudget(CheckLimits(checks: 100, processes: 1, requests: 1))
         let (request, waiting, plugin) = (GateCheck(), GateCheck(), GateCheck())
@@ -150,7 +150,7 @@ import Testing
         tasks += [start(scheduled, in: budget, .request), start(second, in: budget, .request, isUrgent: true)]
         await settle(budget, at: 7)
         first.end(.ok, "")
-        // Its turn, after an urgent one.
+        // It is the ordinary check's turn after an urgent one.
         await scheduled.began(1)
         #expect(second.begun == 0)
         scheduled.end(.ok, "")
@@ -163,7 +163,7 @@ import Testing
         #expect(budget.running == 0)
     }
 
-    @Test("a check that is cancelled while it waits leaves the queue, and takes no slot")
+    @Test("a check that is cancelled while it waits takes no slot")
     func cancelled() async {
         let budget = CheckBudget(CheckLimits(checks: 1, processes: 1))
         let (first, second, third) = (GateCheck(), GateCheck(), GateCheck())
@@ -184,7 +184,7 @@ import Testing
         #expect(budget.running == 0)
     }
 
-    @Test("a check that was cancelled before takes no slot, even if one is free")
+    @Test("a check that was cancelled earlier takes no slot, even if one is free")
     func cancelledBefore() async {
         let budget = CheckBudget(CheckLimits(checks: 1, processes: 1))
         let check = GateCheck()
@@ -198,7 +198,7 @@ import Testing
         #expect(budget.running == 0)
     }
 
-    @Test("a check that is no longer urgent returns to its place among the others")
+    @Test("a check that is no longer urgent returns to its position among the others")
     func noLongerUrgent() async {
         let budget = CheckBudget(CheckLimits(checks: 1, processes: 1))
         let (first, second, third) = (GateCheck(), GateCheck(), GateCheck())
@@ -224,7 +224,7 @@ import Testing
         for task in tasks { #expect(await task.value) }
     }
 
-    @Test("a hundred thousand checks that wait are admitted in order")
+    @Test("a hundred thousand waiting checks are admitted in order")
     func many() {
         var queue = CheckQueue<Int>()
         for number in 1...100_000 { #expect(queue.append(number, for: .process) == number) }

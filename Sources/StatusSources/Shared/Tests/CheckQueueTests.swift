@@ -13,7 +13,7 @@ import Testing
         return popped
     }
 
-    @Test("get it in order of arrival, whatever their kind")
+    @Test("get it in order of arrival, for all kinds")
     mutating func order() {
         _ = queue.append("process 1", for: .process)
         _ = queue.append("connection 2", for: .connection)
@@ -24,7 +24,7 @@ import Testing
         #expect(queue.count == 0)
     }
 
-    @Test("get it in the order in which they became urgent, whatever their kind")
+    @Test("get it in the order in which they became urgent, for all kinds")
     mutating func urgentOrder() {
         let connection = queue.append("connection", for: .connection)
         let process = queue.append("process", for: .process)
@@ -35,7 +35,7 @@ import Testing
         #expect(popped == ["request", "connection", "process"])
     }
 
-    @Test("keep their place when their caller leaves, and precede others again when one comes back")
+    @Test("keep their position when their caller leaves, and become urgent again with a new caller")
     mutating func urgency() {
         _ = queue.append("first", for: .process)
         let second = queue.append("second", for: .process)

@@ -11,7 +11,7 @@ import Testing
 
 @testable import StatusSources
 
-@Suite("A server whose status is loaded by a check", .timeLimit(.minutes(1)))
+@Suite("A server with a check", .timeLimit(.minutes(1)))
 @EventLoop struct CheckSourceTests {
     private let monitor = StatusMonitor()
     private let check = GateCheck()
@@ -51,7 +51,7 @@ import Testing
         await monitor.wait(for: disk, where: isWanted).state()
     }
 
-    @Test("its first load runs exactly once, however many callers request it")
+    @Test("the first check runs once, however many callers request it")
     func loadsOnce() async throws {
         let source = makeSource()
         let (check, monitor, disk) = (check, monitor, disk)
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test("it is loaded again after its interval, and never twice at once")
+    @Test("the check is repeated after its interval, and never overlaps")
     func interval() async throws {
         let (check, clock) = (check, clock)
         try await with(makeSource()) {
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test("a load is cancelled when the last caller leaves, not before")
+    @Test("a check is cancelled when the last caller leaves, not earlier")
     func lastOneLeaves() async throws {
         let source = makeSource()
         let (check, clock, monitor, disk) = (check, clock, monitor, disk)
@@ -109,7 +109,7 @@ import Testing
         #expect(check.begun == 2)
     }
 
-    @Test("a caller that leaves does not cancel a load of the schedule")
+    @Test("a caller that leaves does not cancel a scheduled check")
     func scheduleStays() async throws {
         let source = makeSource()
         let (check, monitor, disk) = (check, monitor, disk)
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test("a level gets worse after several failures in a row; until then they are shown with it")
+    @Test("a level gets worse after several failures in a row; until then a message shows them")
     func failures() async throws {
         let source = makeSource(failures: 3)
         let (check, clock, monitor, disk) = (check, clock, monitor, disk)
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test("a load that fails keeps the status, and the next one that succeeds counts at once")
+    @Test("a failed check keeps the status")
     func fails() async throws {
         let (check, clock, monitor, disk) = (check, clock, monitor, disk)
         try await with(makeSource()) {
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test("a closed source posts nothing more, and nothing of it runs when its run has ended")
+    @Test("a closed source posts nothing more, and nothing runs after run() has ended")
     func closed() async throws {
         let source = makeSource()
         let (check, monitor, disk) = (check, monitor, disk)
@@ -171,7 +171,7 @@ import Testing
         #expect(try monitor.state(of: disk).phase == .loading)
     }
 
-    @Test("closing a source releases its callers and cancels the load")
+    @Test("closing a source releases its callers and cancels the check")
     func closedWhileAsked() async throws {
         let source = makeSource()
         let (check, monitor, disk) = (check, monitor, disk)
@@ -187,10 +187,10 @@ import Testing
         #expect(check.cancelled == 1)
     }
 
-    @Test("a new source loads nothing before its predecessor's load has ended, however long that takes")
+    @Test("a new source starts no check until its predecessor's check has ended")
     func successor() async throws {
         let stubborn = GateCheck(heedsCancelling: false)
-        let check = GateCheck(notBeside: stubborn)
+        let check = GateCheck(notDuring: stubborn)
         let old = makeSource(stubborn)
         let (monitor, disk) = (monitor, disk)
         let run: @EventLoop @Sendable () async -> Void = { await old.run() }
@@ -198,7 +198,7 @@ import Testing
             group.addTask(operation: run)
             await stubborn.began(1)
             old.close()
-            // A source that was replaced before it loaded anything.
+            // A source that is replaced before its first check.
             let brief = makeSource(check, predecessor: old)
             brief.close()
             let new = makeSource(check, predecessor: brief)
@@ -217,7 +217,7 @@ import Testing
     }
 
     @Test(
-        "a check that waits for a slot longer than its interval is reported with the limit to raise, and no other",
+        "only a check that waits for a slot longer than its interval is reported, with the limit to raise",
         arguments: [(0, 1, 16, ["checks"]), (0, 4, 1, ["processes"]), (3600, 4, 1, [])])
     func delay(interval: Int, checks: Int, processes: Int, keys: [String]) async throws {
         var delayed: [String] = []
@@ -239,7 +239,7 @@ import Testing
         #expect(delayed == keys)
     }
 
-    @Test("a result that does not count yet is shown as such, and ends an earlier failure")
+    @Test("a result that does not count yet is shown as a message, and ends an earlier failure")
     func heldAfterFailure() async throws {
         let source = makeSource(failures: 3)
         let (check, clock, monitor, disk) = (check, clock, monitor, disk)
@@ -263,7 +263,7 @@ import Testing
         }
     }
 
-    /// A source whose check says when something may have changed.
+    /// Makes a source with a check that reports changes.
     private func makeChangingSource(failures: Int) -> (CheckSource, GateCheck, AsyncStream<Void>.Continuation) {
         let (stream, changes) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let check = GateCheck(changes: stream)
@@ -271,7 +271,7 @@ import Testing
         return (source, check, changes)
     }
 
-    @Test("a change causes a load at once, but not more than once a second")
+    @Test("a change causes a check at once, but not more than once a second")
     func changes() async throws {
         let (source, check, changes) = makeChangingSource(failures: 1)
         let clock = clock
@@ -297,7 +297,7 @@ import Testing
         }
     }
 
-    @Test("loads that changes caused count as one, and loads of the schedule among them count")
+    @Test("checks that changes caused count as one; scheduled checks among them count")
     func countedChanges() async throws {
         let (source, check, changes) = makeChangingSource(failures: 3)
         let (clock, monitor, disk) = (clock, monitor, disk)
@@ -325,7 +325,7 @@ import Testing
         }
     }
 
-    @Test("a cancelled refresh does not make the next load count if a change caused that")
+    @Test("a cancelled refresh does not make a check count that a change caused")
     func cancelledRefresh() async throws {
         let (source, check, changes) = makeChangingSource(failures: 3)
         let (clock, monitor, disk) = (clock, monitor, disk)

@@ -4,7 +4,7 @@ import StatusModel
 import StatusSources
 import Synchronization
 
-/// A check that ends when a test says so, and records its runs.
+/// A check that ends when the test ends it, and records its runs.
 final class GateCheck: Check {
     private struct State {
         var begun = 0
@@ -22,7 +22,7 @@ final class GateCheck: Check {
     private let other: GateCheck?
     let changes: AsyncStream<Void>?
 
-    init(heedsCancelling: Bool = true, notBeside other: GateCheck? = nil, changes: AsyncStream<Void>? = nil) {
+    init(heedsCancelling: Bool = true, notDuring other: GateCheck? = nil, changes: AsyncStream<Void>? = nil) {
         self.heedsCancelling = heedsCancelling
         self.other = other
         self.changes = changes
@@ -36,7 +36,7 @@ final class GateCheck: Check {
     var cancelled: Int { state.withLock { $0.cancelled } }
     /// The maximum number of concurrent runs.
     var most: Int { state.withLock { $0.most } }
-    /// Whether it began while the other one was running.
+    /// Whether a run began while the other check was running.
     var hasOverlapped: Bool { state.withLock { $0.hasOverlapped } }
     private var isRunning: Bool { state.withLock { $0.running > 0 } }
 

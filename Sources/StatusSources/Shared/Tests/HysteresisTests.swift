@@ -6,7 +6,7 @@ import Testing
 @testable import StatusSources
 
 @Suite("Hysteresis") struct HysteresisTests {
-    /// The level that is shown after each of the results, one letter each.
+    /// Returns the shown level after each result; each letter is a level.
     private func shown(_ results: String, failures: Int, successes: Int, first: Level? = nil) -> String {
         let levels: [Character: Level] = ["o": .ok, "w": .warning, "u": .unknown, "c": .critical]
         var hysteresis = Hysteresis(failures: failures, successes: successes, shown: first)
@@ -18,13 +18,13 @@ import Testing
             })
     }
 
-    @Test("the first result counts at once, whatever it is")
+    @Test("the first result counts at once")
     func first() {
         #expect(shown("c", failures: 3, successes: 3) == "c")
         #expect(shown("o", failures: 3, successes: 3) == "o")
     }
 
-    @Test("several worse results in a row count, and one that is not worse restarts the row")
+    @Test("several worse results in a row count; another result restarts the row")
     func worse() {
         #expect(shown("occc", failures: 3, successes: 1) == "oooc")
         #expect(shown("occocc", failures: 3, successes: 1) == "oooooo")
@@ -44,12 +44,12 @@ import Testing
         #expect(shown("wco", failures: 2, successes: 2) == "www")
     }
 
-    @Test("the first result is compared with what is shown")
+    @Test("the first result is compared with the shown level")
     func kept() {
         #expect(shown("cc", failures: 2, successes: 1, first: .ok) == "-c")
     }
 
-    @Test("an extra load may begin a row, and end it, but does not make it longer")
+    @Test("an extra check may begin or end a row, but not lengthen it")
     func extra() {
         var hysteresis = Hysteresis(failures: 3, successes: 1, shown: .ok)
         for _ in 0..<10 { #expect(hysteresis.take(.critical, isExtra: true) == .hold(1, of: 3)) }

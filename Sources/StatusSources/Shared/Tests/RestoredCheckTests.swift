@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test("begins when the rest of the interval is over")
+    @Test("begins after the rest of the interval")
     func rest() async throws {
         let (check, clock) = (check, clock)
         try await with(age: .seconds(20)) { _ in
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test("begins at once if people look at it, or the last one failed")
+    @Test("begins at once if it is urgent")
     func urgent() async throws {
         let check = check
         try await with(age: .seconds(20), isUrgent: true) { _ in
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test("begins at once if it notices changes, because it does so only from then on")
+    @Test("begins at once if it reports changes, because it does so only after its first run")
     func changes() async throws {
         let check = GateCheck(changes: AsyncStream { _ in })
         try await with(check, age: .seconds(20)) { _ in
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test("continues to count results that do not count yet")
+    @Test("keeps the number of results that do not count yet")
     func streak() async throws {
         let (check, monitor, disk, clock) = (check, monitor, disk, clock)
         try await with(streak: 2, age: .zero, isUrgent: true) { source in

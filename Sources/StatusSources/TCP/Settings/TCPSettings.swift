@@ -2,7 +2,7 @@
 
 public import YAML
 
-/// `tcp: host:port`: whether a server accepts connections at a port.
+/// `tcp: host:port`: a port where a server must accept connections.
 public struct TCPSettings: SourceSettings {
     public static let key = "tcp"
     public static let delivery = SourceDelivery.checked
@@ -23,9 +23,9 @@ public struct TCPSettings: SourceSettings {
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> TCPSettings? {
         let what = "HOST:PORT, such as 127.0.0.1:6379 or [::1]:6379, with a port from 1 to 65535"
         let text = try reader.nodes.string(node, of: key, what)
-        guard let place = HostAndPort(text), let port = place.port else {
+        guard let address = HostAndPort(text), let port = address.port else {
             throw reader.nodes.problem(at: node, "“tcp” must be \(what)")
         }
-        return TCPSettings(host: place.host, port: port)
+        return TCPSettings(host: address.host, port: port)
     }
 }

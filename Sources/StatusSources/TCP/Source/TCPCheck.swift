@@ -2,10 +2,11 @@
 
 import EventLoopIO
 import Glibc
+import NotificationStreams
 public import SourceKinds
 import StatusModel
 
-/// `tcp: host:port`: whether a server accepts connections at a port, and how quickly.
+/// `tcp: host:port`: checks whether a server accepts connections at a port, and how quickly.
 struct TCPCheck: Check {
     private let timeout: Duration
     private let addresses: HostAddresses
@@ -44,5 +45,34 @@ struct TCPCheck: Check {
 extension TCPSettings: CheckMaking {
     public func makeCheck(_ order: SourceOrder) -> any Check {
         TCPCheck(host: host, port: port, timeout: order.schedule.timeout)
+    }
+}
+
+/// The addresses of a host, for the checks of one source.
+///
+/// Checks share a lookup, so that a hanging resolver is not asked again before it has answered.
+struct HostAddresses: Sendable {
+    private let host: String
+    private let addresses: SharedLoad<[InternetAddress], any Error>
+
+    init(of host: String, port: UInt16) {
+        self.host = host
+        addresses = SharedLoad(name: "addresses of \(host)") { try await Resolver.lookUp(host, port: port) }
+    }
+
+    /// Looks up the addresses.
+    ///
+    /// - Throws: ``FailedLookUp`` if the lookup fails or times out; ``CheckFailure`` if it may not have begun.
+    func lookUp(within timeout: Duration) async throws -> [InternetAddress] {
+        do {
+            return try await withTimeLimit(timeout) { try await addresses.load() }
+        } catch is TimeLimitExceeded {
+            // The lookup may not have begun, so the state of the host is unknown.
+            if await Resolver.isFull {
+                throw CheckFailure(
+                    "cannot look up host \(host): too many lookups are unanswered; see “resolvectl status”")
+            }
+            throw FailedLookUp(host: host, unansweredFor: TimeSpan.text(timeout))
+        }
     }
 }

@@ -5,8 +5,8 @@ import Glibc
 
 /// Connects to one of several addresses, and closes the connection.
 ///
-/// The next address is tried when one has failed, or has not answered for 250 ms. So an address family that does not
-/// work does not hide the other (RFC 8305, "Happy Eyeballs").
+/// The next address is tried if one has failed, or has not answered for 250 ms. So a broken address family does not
+/// hide the other one (RFC 8305, "Happy Eyeballs").
 enum TCPConnection {
     private enum Step {
         case connected(Duration)
@@ -16,10 +16,10 @@ enum TCPConnection {
 
     private static let patience = Duration.milliseconds(250)
 
-    /// Connects, and returns how long the address that answered took.
+    /// Connects, and returns the time that the answering address took.
     ///
-    /// - Throws: the ``IOError`` of the first address, or of one that could not be tried because this host has run out
-    ///   of something; `CancellationError`.
+    /// - Throws: the ``IOError`` of the first address, or of an address that could not be tried because this host lacks
+    ///   a resource; `CancellationError`.
     static func probe(_ addresses: [InternetAddress]) async throws -> Duration {
         try await withThrowingTaskGroup(of: Step.self) { group in
             defer { group.cancelAll() }
@@ -39,7 +39,7 @@ enum TCPConnection {
                 switch step {
                 case .connected(let duration): return duration
                 case .failed(let error):
-                    // This address was not tried, and may be the only one that answers.
+                    // An exhausted resource is reported: the address was not tried, and might have answered.
                     if failure == nil || error.code == .exhausted { failure = error }
                     attempts.oneFailed()
                 case .nextIsDue: attempts.timeIsUp()
@@ -62,4 +62,37 @@ enum TCPConnection {
         guard socket != nil else { throw CancellationError() }
         return .connected(ContinuousClock.now - began)
     }
+}
+
+/// A state machine that decides which address of a host is tried next.
+///
+/// The number of addresses and of simultaneous attempts is limited, because the host's name server chooses the
+/// addresses.
+struct ConnectionAttempts {
+    /// The maximum number of addresses to try.
+    static let maximumAddresses = 32
+    /// The maximum number of simultaneous attempts, each of which takes a descriptor.
+    static let maximumUnderway = 8
+
+    private var rest: ArraySlice<InternetAddress>
+    private var isTimerRunning = false
+    /// The number of attempts that have not ended.
+    private(set) var underway = 0
+
+    init(_ addresses: [InternetAddress]) { rest = addresses.prefix(Self.maximumAddresses) }
+
+    /// Returns the address to try now, and whether to start a timer for the next one; nil if there is none.
+    mutating func next() -> (address: InternetAddress, needsTimer: Bool)? {
+        guard underway < Self.maximumUnderway, let address = rest.popFirst() else { return nil }
+        underway += 1
+        let needsTimer = !isTimerRunning && !rest.isEmpty
+        if needsTimer { isTimerRunning = true }
+        return (address, needsTimer)
+    }
+
+    /// Records that an attempt has failed.
+    mutating func oneFailed() { underway -= 1 }
+
+    /// Records that the timer has fired.
+    mutating func timeIsUp() { isTimerRunning = false }
 }

@@ -2,19 +2,19 @@
 
 public import StatusModel
 
-/// Finds out the status of a server.
+/// Determines the status of a server.
 public protocol Check: Sendable {
-    /// The resource for which it needs a slot (``CheckBudget``).
+    /// The resource for which the check needs a slot (``CheckBudget``).
     var resource: CheckBudget.Resource { get }
 
-    /// Reports changes after which the check should run before its time; nil if only the schedule counts.
+    /// The changes after which the check runs before its time; nil if only the schedule matters.
     ///
-    /// It is read once, before the first run.
+    /// The property is read once, before the first run.
     var changes: AsyncStream<Void>? { get }
 
-    /// Runs the check within its own timeout; ends soon after its task is cancelled.
+    /// Runs the check within its timeout; returns soon after its task is cancelled.
     ///
-    /// A server in a bad state is a result, too.
+    /// A server in a bad state is also a result.
     ///
     /// - Throws: ``CheckFailure`` if the status cannot be determined; `CancellationError`.
     func run() async throws -> CheckResult
@@ -28,12 +28,9 @@ extension Check {
 public struct CheckResult: Sendable, Equatable {
     /// The level.
     public var level: Level
-    /// The text, to which the latency is appended, if there is one.
+    /// The text; the latency, if any, is appended to it.
     public var text: String
-    /// The latency, if it was measured.
-    ///
-    /// It is shown coarsely, and stays until it is off by a factor of two (``Latency``). So a check that judges it must
-    /// put the limit in its text: `slower than 100 ms`.
+    /// The latency, if it was measured; it is shown coarsely (``Latency``).
     public var latency: Duration?
 
     /// Creates a result.
@@ -44,10 +41,39 @@ public struct CheckResult: Sendable, Equatable {
     }
 }
 
-/// Why a check could not find out the status of a server, as one short phrase.
+/// The reason why a check could not determine the status of a server, as a short phrase.
 public struct CheckFailure: Error, Sendable, Equatable, CustomStringConvertible {
     public var description: String
 
     /// Creates a failure.
     public init(_ reason: String) { description = reason }
+}
+
+/// Formats latencies so that the text changes only if the latency changes much.
+///
+/// Otherwise every check would change the status. The shown value stays until it is off by a factor of two, and all
+/// values below ten milliseconds are shown alike.
+struct Latency {
+    private var shown: Duration?
+
+    /// The smallest value, shown as “under 20 ms”, which is true until the text changes.
+    private static let floor = Duration.milliseconds(10)
+
+    /// Returns the text for a measurement: `under 20 ms`, `12 ms`, `1.5 s`.
+    mutating func text(for measured: Duration) -> String {
+        let measured = max(measured, Self.floor)
+        if let shown, measured < shown * 2, shown < measured * 2 { return Self.text(shown) }
+        shown = measured
+        return Self.text(measured)
+    }
+
+    private static func text(_ duration: Duration) -> String {
+        if duration <= floor { return "under 20 ms" }
+        let milliseconds = Int(duration / .milliseconds(1))
+        switch milliseconds {
+        case ..<100: return "\(milliseconds) ms"
+        case ..<1000: return "\((milliseconds + 5) / 10 * 10) ms"
+        default: return "\(milliseconds / 1000).\(milliseconds % 1000 / 100) s"
+        }
+    }
 }

@@ -6,10 +6,10 @@ public import StatusModel
 
 /// The slots for checks of all servers.
 ///
-/// Checks without a slot wait, in order. A check that a client requested goes before those that only the schedule
-/// wants. A quarter of the slots, but at least one of several, is reserved for such urgent checks, so that they need
-/// not wait for checks that hang. In turn, as many are kept from urgent checks while ordinary ones wait, or every
-/// second turn if there is only one slot, so that repeated requests do not keep the others waiting for ever.
+/// Checks without a slot wait, in order. A check that a client requested is urgent, and goes before scheduled ones. A
+/// quarter of the slots (at least one if there are several) is reserved for urgent checks, so that they need not wait
+/// for checks that hang. As many slots are reserved for waiting scheduled checks, or every second turn if there is only
+/// one slot, so that repeated requests do not delay them indefinitely.
 @EventLoop
 public final class CheckBudget {
     /// The resource that a check uses.
@@ -18,8 +18,8 @@ public final class CheckBudget {
         case process
         /// A process that makes an HTTP request.
         case request
-        /// A process that looks at this host.
-        case look
+        /// A process that checks a file.
+        case file
         /// A socket of the daemon itself; only the total is limited.
         case connection
     }
@@ -29,15 +29,15 @@ public final class CheckBudget {
     public final class Claim {
         let resource: Resource
         let isUrgent: @EventLoop () -> Bool
-        /// Its number while it waits.
+        /// The number in the queue; nil if the check is not waiting.
         fileprivate var number: Int?
 
         /// Creates a claim.
         ///
         /// - Parameters:
         ///   - resource: the resource that the check uses.
-        ///   - isUrgent: whether a caller waits for it. When that becomes true, ``CheckBudget/expedite(_:)`` must be
-        ///     called.
+        ///   - isUrgent: whether a caller waits for the check; when this becomes true, call
+        ///     ``CheckBudget/expedite(_:)``.
         public init(_ resource: Resource, isUrgent: @escaping @EventLoop () -> Bool = { false }) {
             self.resource = resource
             self.isUrgent = isUrgent
@@ -46,37 +46,36 @@ public final class CheckBudget {
 
     private struct Waiter {
         let claim: Claim
-        let continuation: CheckedContinuation<Place?, Never>
+        let continuation: CheckedContinuation<Slot?, Never>
     }
 
-    private enum Place {
+    private enum Slot {
         case ordinary, urgent
-        /// A slot reserved for urgent checks that an ordinary check uses, because urgent checks of its kind wait for
-        /// it.
+        /// A slot reserved for urgent checks, used by an ordinary check because urgent checks of its kind wait for it.
         case lent
 
-        /// Whether it counts as urgent among the checks of its kind.
+        /// Whether the slot counts as urgent among the slots of its kind.
         var isUrgent: Bool { self == .urgent }
-        /// Whether it counts as urgent among all checks.
+        /// Whether the slot counts as urgent among all slots.
         var isUrgentOfAll: Bool { self != .ordinary }
     }
 
-    /// The limits; lower ones do not end checks that are running.
+    /// The limits; lowering them does not end running checks.
     public var limits: CheckLimits { didSet { admit() } }
-    var running: Int { places(of: nil).taken }
+    var running: Int { used(of: nil).taken }
     /// The number of checks that wait for a slot.
     var waiting: Int { queue.count }
     private let onDelay: @EventLoop (ServerName, Duration, String) -> Void
     /// The used slots, of all resources together (nil) and of each.
-    private var places: [Resource?: Places] = [:]
+    private var used: [Resource?: UsedSlots] = [:]
     private var queue = CheckQueue<Waiter>()
 
     /// Creates a budget with all slots free.
     ///
     /// - Parameters:
     ///   - limits: the numbers of slots.
-    ///   - onDelay: called for a server whose check has waited for a slot longer than its interval, with that time, and
-    ///     the key of the limit that made it wait.
+    ///   - onDelay: called if a check has waited for a slot longer than its interval: with the server, the time, and
+    ///     the key of the limit to raise.
     public init(
         _ limits: CheckLimits, onDelay: @escaping @EventLoop (ServerName, Duration, String) -> Void = { _, _, _ in }
     ) {
@@ -86,37 +85,36 @@ public final class CheckBudget {
 
     /// Waits for a slot and runs `body` in it.
     ///
-    /// A claim is for one run at a time.
+    /// A claim may be used for one run at a time.
     ///
-    /// - Throws: what `body` throws; `CancellationError` if the task is cancelled before there is a slot.
+    /// - Throws: the errors of `body`; `CancellationError` if the task is cancelled while waiting.
     public func run<Result: Sendable>(
         _ claim: Claim, _ body: @EventLoop @Sendable () async throws -> Result
     ) async throws -> Result {
-        guard let place = await enter(claim) else { throw CancellationError() }
-        defer { leave(claim.resource, place) }
+        guard let slot = await enter(claim) else { throw CancellationError() }
+        defer { leave(claim.resource, slot) }
         return try await body()
     }
 
-    /// Notes that a check, which may be waiting for a slot already, has become urgent.
+    /// Moves a waiting check to the urgent ones.
     public func expedite(_ claim: Claim) {
         guard let number = claim.number else { return }
         queue.expedite(number)
         admit()
     }
 
-    /// Reports that a check waited for its slot longer than its interval; it must have the slot.
+    /// Reports that a check, which has its slot now, has waited longer than its interval.
     func reportDelay(_ delay: Duration, of server: ServerName, _ claim: Claim) {
         let kind = limits.limit(of: claim.resource)
-        let isScarce = kind.map { !places(of: claim.resource).haveRoomForOrdinary(in: $0.value) } ?? false
+        let isScarce = kind.map { !used(of: claim.resource).haveRoomForOrdinary(in: $0.value) } ?? false
         onDelay(server, delay, isScarce ? kind?.key ?? "checks" : "checks")
     }
 
     /// Waits for a slot and takes it; returns nil if the task is cancelled first.
-    private func enter(_ claim: Claim) async -> Place? {
+    private func enter(_ claim: Claim) async -> Slot? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                // Checked here: if the task was cancelled before, the handler has already run, without finding the
-                // claim.
+                // If the task was cancelled earlier, the handler has already run without finding the claim.
                 guard !Task.isCancelled else { return continuation.resume(returning: nil) }
                 let number = queue.append(Waiter(claim: claim, continuation: continuation), for: claim.resource)
                 claim.number = number
@@ -132,27 +130,27 @@ public final class CheckBudget {
         guard let number = claim.number else { return }
         claim.number = nil
         queue.remove(number)?.continuation.resume(returning: nil)
-        // It may have kept a slot from urgent checks.
+        // The check may have kept a slot from urgent checks.
         admit()
     }
 
-    private func leave(_ resource: Resource, _ place: Place) {
-        places[nil, default: Places()].leave(isUrgent: place.isUrgentOfAll)
-        places[resource, default: Places()].leave(isUrgent: place.isUrgent)
+    private func leave(_ resource: Resource, _ slot: Slot) {
+        used[nil, default: UsedSlots()].leave(isUrgent: slot.isUrgentOfAll)
+        used[resource, default: UsedSlots()].leave(isUrgent: slot.isUrgent)
         admit()
     }
 
-    /// Gives free slots to waiting checks, without an interruption.
+    /// Gives free slots to waiting checks.
     private func admit() {
-        while let (waiter, resource, place) = nextWaiter() {
-            places[nil, default: Places()].enter(isUrgent: place.isUrgentOfAll)
-            places[resource, default: Places()].enter(isUrgent: place.isUrgent)
+        while let (waiter, resource, slot) = nextWaiter() {
+            used[nil, default: UsedSlots()].enter(isUrgent: slot.isUrgentOfAll)
+            used[resource, default: UsedSlots()].enter(isUrgent: slot.isUrgent)
             waiter.claim.number = nil
-            waiter.continuation.resume(returning: place)
+            waiter.continuation.resume(returning: slot)
         }
     }
 
-    private func nextWaiter() -> (waiter: Waiter, resource: Resource, place: Place)? {
+    private func nextWaiter() -> (waiter: Waiter, resource: Resource, slot: Slot)? {
         guard running < limits.checks else { return nil }
         let resources = Resource.allCases.filter(hasRoomForUrgent)
         if let (waiter, resource) = queue.popUrgent(
@@ -167,52 +165,52 @@ public final class CheckBudget {
         return queue.popOrdinary { lent.contains($0) }.map { ($0.waiter, $0.resource, .lent) }
     }
 
-    /// Whether an urgent check waits for an ordinary one of its kind, which waits for checks of other kinds.
+    /// Whether an urgent check waits for an ordinary check of its kind, which waits for checks of other kinds.
     ///
-    /// Those may hang, so the ordinary check is admitted.
+    /// The other checks may hang, so the ordinary check is admitted.
     private func mustLend(_ resource: Resource) -> Bool {
         guard let limit = limits.limit(of: resource), queue.hasUrgent(resource), queue.hasOrdinary(resource) else {
             return false
         }
-        let kind = places(of: resource)
+        let kind = used(of: resource)
         return kind.haveRoomForOrdinary(in: limit.value)
-            && !kind.haveRoomForUrgent(in: limit.value, besideOthers: true)
-            && places(of: nil).haveRoomForUrgent(in: limits.checks, besideOthers: false)
+            && !kind.haveRoomForUrgent(in: limit.value, whileOthersWait: true)
+            && used(of: nil).haveRoomForUrgent(in: limits.checks, whileOthersWait: false)
     }
 
     private func hasRoomForUrgent(_ resource: Resource) -> Bool {
         let others = Resource.allCases.contains { queue.hasOrdinary($0) && hasRoomForOrdinary($0) }
-        return places(of: nil).haveRoomForUrgent(in: limits.checks, besideOthers: others)
+        return used(of: nil).haveRoomForUrgent(in: limits.checks, whileOthersWait: others)
             && (limits.limit(of: resource).map { limit in
-                places(of: resource).haveRoomForUrgent(
+                used(of: resource).haveRoomForUrgent(
                     in: limit.value,
-                    besideOthers: queue.hasOrdinary(resource)
-                        && places(of: resource).haveRoomForOrdinary(in: limit.value))
+                    whileOthersWait: queue.hasOrdinary(resource)
+                        && used(of: resource).haveRoomForOrdinary(in: limit.value))
             } ?? true)
     }
 
     private func hasRoomForOrdinary(_ resource: Resource) -> Bool {
-        places(of: nil).haveRoomForOrdinary(in: limits.checks)
-            && (limits.limit(of: resource).map { places(of: resource).haveRoomForOrdinary(in: $0.value) } ?? true)
+        used(of: nil).haveRoomForOrdinary(in: limits.checks)
+            && (limits.limit(of: resource).map { used(of: resource).haveRoomForOrdinary(in: $0.value) } ?? true)
     }
 
-    private func places(of resource: Resource?) -> Places { places[resource] ?? Places() }
+    private func used(of resource: Resource?) -> UsedSlots { used[resource] ?? UsedSlots() }
 }
 
 extension CheckLimits {
-    /// The number of slots of a resource, with its key in `limits:`; nil if only the total is limited.
+    /// Returns the number of slots for a resource, and its key in `limits:`; nil if only the total is limited.
     fileprivate func limit(of resource: CheckBudget.Resource) -> (key: String, value: Int)? {
         switch resource {
         case .process: ("processes", processes)
         case .request: ("requests", requests)
-        case .look: ("files", files)
+        case .file: ("files", files)
         case .connection: nil
         }
     }
 }
 
-/// The used slots of one resource, or of all.
-private struct Places {
+/// The used slots of one resource, or of all resources.
+private struct UsedSlots {
     private(set) var taken = 0
     private var urgent = 0
     /// Whether the last slot was taken by an urgent check.
@@ -233,9 +231,9 @@ private struct Places {
         taken < limit && taken - urgent < limit - Self.reserve(of: limit)
     }
 
-    func haveRoomForUrgent(in limit: Int, besideOthers: Bool) -> Bool {
+    func haveRoomForUrgent(in limit: Int, whileOthersWait: Bool) -> Bool {
         guard taken < limit else { return false }
-        guard besideOthers else { return true }
+        guard whileOthersWait else { return true }
         return limit == 1 ? !wasUrgent : urgent < limit - Self.reserve(of: limit)
     }
 

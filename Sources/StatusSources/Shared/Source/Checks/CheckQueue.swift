@@ -4,24 +4,24 @@ import DequeModule
 
 /// The checks that wait for a slot: first the urgent ones, then the others, each in order of arrival.
 ///
-/// The time of each operation does not depend on the number of checks.
+/// Each operation takes constant time.
 struct CheckQueue<Waiter> {
     private struct Entry {
         let resource: CheckBudget.Resource
         let waiter: Waiter
-        /// Whether it is among the urgent ones; it is added there only once.
+        /// Whether the check is among the urgent ones; it is added there only once.
         var isExpedited = false
     }
 
-    /// The numbers of checks in order, including some that no longer wait, until these reach the front.
+    /// The numbers of checks, in order; numbers of removed checks stay until they reach the front.
     private typealias Lines = [CheckBudget.Resource: Deque<Int>]
 
     private var entries: [Int: Entry] = [:]
     /// The number of ordinary checks.
     private var ordinaryCounts: [CheckBudget.Resource: Int] = [:]
-    /// The urgent checks, each with its place among all of them.
-    private var urgent: [CheckBudget.Resource: Deque<(number: Int, place: Int)>] = [:]
-    private var lastPlace = 0
+    /// The urgent checks, each with its position among the urgent checks of all resources.
+    private var urgent: [CheckBudget.Resource: Deque<(number: Int, position: Int)>] = [:]
+    private var lastPosition = 0
     private var ordinary = Self.emptyLines
     private var lastNumber = 0
 
@@ -41,16 +41,16 @@ struct CheckQueue<Waiter> {
         return lastNumber
     }
 
-    /// Puts a check after the urgent ones and before all others.
+    /// Moves a check behind the last urgent one.
     mutating func expedite(_ number: Int) {
         guard let entry = entries[number], !entry.isExpedited else { return }
         entries[number]?.isExpedited = true
         ordinaryCounts[entry.resource, default: 0] -= 1
-        lastPlace += 1
-        urgent[entry.resource, default: []].append((number: number, place: lastPlace))
+        lastPosition += 1
+        urgent[entry.resource, default: []].append((number: number, position: lastPosition))
     }
 
-    /// Removes a check; returns nil if it no longer waits.
+    /// Removes a check; returns nil if it is no longer waiting.
     mutating func remove(_ number: Int) -> Waiter? {
         guard let entry = entries.removeValue(forKey: number) else { return nil }
         if !entry.isExpedited { ordinaryCounts[entry.resource, default: 0] -= 1 }
@@ -60,28 +60,31 @@ struct CheckQueue<Waiter> {
     /// Whether an ordinary check waits for a resource.
     func hasOrdinary(_ resource: CheckBudget.Resource) -> Bool { ordinaryCounts[resource, default: 0] > 0 }
 
-    /// Whether an expedited check waits for a resource, even if its callers have left.
+    /// Whether an urgent check waits for a resource, even if its callers have left.
     func hasUrgent(_ resource: CheckBudget.Resource) -> Bool { urgent[resource]?.isEmpty == false }
 
-    /// Removes the next urgent check that `mayRun` and that is still urgent; nil if there is none.
+    /// Removes and returns the next check that is still urgent and may run; nil if there is none.
     mutating func popUrgent(
         where mayRun: (CheckBudget.Resource) -> Bool, isUrgent: (Waiter) -> Bool
     ) -> (waiter: Waiter, resource: CheckBudget.Resource)? {
-        var fronts: [(number: Int, place: Int, resource: CheckBudget.Resource)] = []
+        var fronts: [(number: Int, position: Int, resource: CheckBudget.Resource)] = []
         for resource in CheckBudget.Resource.allCases where mayRun(resource) {
             if let front = urgentFront(of: resource, isUrgent: isUrgent) {
-                fronts.append((number: front.number, place: front.place, resource: resource))
+                fronts.append((number: front.number, position: front.position, resource: resource))
             }
         }
-        guard let next = fronts.min(by: { $0.place < $1.place }), let waiter = remove(next.number) else { return nil }
+        guard let next = fronts.min(by: { $0.position < $1.position }), let waiter = remove(next.number)
+        else { return nil }
         _ = urgent[next.resource]?.popFirst()
         return (waiter, next.resource)
     }
 
-    /// The first urgent check of a resource; those whose callers have left return to their places among the others.
+    /// Returns the first urgent check of a resource.
+    ///
+    /// Checks whose callers have left return to their positions among the ordinary checks.
     private mutating func urgentFront(
         of resource: CheckBudget.Resource, isUrgent: (Waiter) -> Bool
-    ) -> (number: Int, place: Int)? {
+    ) -> (number: Int, position: Int)? {
         while let front = urgent[resource]?.first {
             guard let entry = entries[front.number] else {
                 _ = urgent[resource]?.popFirst()
@@ -95,7 +98,7 @@ struct CheckQueue<Waiter> {
         return nil
     }
 
-    /// Removes the next ordinary check that `mayRun`; nil if there is none.
+    /// Removes and returns the next ordinary check that may run; nil if there is none.
     mutating func popOrdinary(
         where mayRun: (CheckBudget.Resource) -> Bool
     ) -> (waiter: Waiter, resource: CheckBudget.Resource)? {

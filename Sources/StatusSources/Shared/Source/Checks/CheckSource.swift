@@ -6,7 +6,7 @@ import SourceKinds
 import StatusModel
 public import StatusMonitor
 
-/// Runs a server's check: once at first, then in each interval, when something changed, and when a client requests it.
+/// Runs a server's check: at the start, in each interval, after changes, and when a client requests it.
 @EventLoop
 public final class CheckSource {
     private let check: any Check
@@ -16,13 +16,13 @@ public final class CheckSource {
     private let clock: any Clock<Duration>
     private var hysteresis: Hysteresis
     private var latency = Latency()
-    /// Whether the schedule or a client requested the load that runs, or is about to run.
+    /// Whether the schedule or a client requested the current or next check.
     ///
-    /// Other users can cause changes at any rate, so a load that only a change caused does not count towards `failures`
-    /// and `successes`.
+    /// Changes may come at any rate, so a check that only a change caused does not count towards `failures` and
+    /// `successes`.
     private var isCounted = false
     private var predecessor: CheckSource?
-    /// The pause before the first load.
+    /// The pause before the first check.
     private let firstPause: Duration?
     private var isClosed = false
     private let closing: AsyncStream<Never>
@@ -32,7 +32,7 @@ public final class CheckSource {
         try await self?.runCheck()
     }
 
-    /// Creates a source that loads nothing until it is run, and until no load of its predecessor is running.
+    /// Creates a source that checks nothing until it is run and no check of its predecessor is running.
     init(_ check: any Check, _ order: SourceOrder, clock: any Clock<Duration> = EventLoopClock()) {
         self.check = check
         self.clock = clock
@@ -41,21 +41,22 @@ public final class CheckSource {
         hysteresis = Hysteresis(
             failures: schedule.failures, successes: schedule.successes, shown: order.shown,
             signedStreak: order.restored?.memory.streak ?? 0)
-        // A check that notices changes begins to with its first load, and something may have changed meanwhile.
+        // A check that reports changes starts to do so with its first run, so that must not be delayed.
         let restored = check.changes == nil ? order.restored : nil
         firstPause = restored.flatMap { Self.pause(after: $0, interval: order.schedule.interval) }
         (closing, closer) = AsyncStream.makeStream()
     }
 
-    /// Runs the check as scheduled, until the source is closed or the task is cancelled; returns when no load is
-    /// running.
+    /// Runs the check as scheduled until the source is closed or the task is cancelled.
+    ///
+    /// It returns when no check is running.
     public func run() async {
         let follow: @EventLoop @Sendable () async -> Void = { await self.followSchedule() }
         await withDiscardingTaskGroup { group in
             group.addTask(name: "schedule of \(server)", operation: follow)
             if let changes = check.changes {
-                let heed: @EventLoop @Sendable () async -> Void = { await self.follow(changes) }
-                group.addTask(name: "changes of \(server)", operation: heed)
+                let followChanges: @EventLoop @Sendable () async -> Void = { await self.follow(changes) }
+                group.addTask(name: "changes of \(server)", operation: followChanges)
             }
             for await _ in closing {}
             group.cancelAll()
@@ -63,19 +64,19 @@ public final class CheckSource {
         await loader.ended()
     }
 
-    /// Ends ``run()``, and cancels the load that runs, which posts nothing more.
+    /// Ends ``run()`` and cancels the running check; nothing more is posted.
     public func close() {
         isClosed = true
         closer.finish()
         loader.close()
     }
 
-    /// The longest pause before an overdue load after a restart.
+    /// The maximum pause before an overdue check after a restart.
     private static let longestCatchUp = Duration.seconds(30)
 
-    /// The pause before the first load of a server whose status was restored: the rest of its interval.
+    /// Returns the pause before the first check after a restart: the rest of the interval.
     ///
-    /// Overdue loads are spread over time, too.
+    /// Overdue checks are spread over time.
     private static func pause(after restored: RestoredSource, interval: Duration) -> Duration? {
         if restored.isUrgent { return nil }
         let rest = interval - restored.age
@@ -84,7 +85,7 @@ public final class CheckSource {
 
     private func followSchedule() async {
         if let firstPause { do { try await clock.sleep(for: firstPause) } catch { return } }
-        // The second load is at a random time of the interval: sources that began together are spread over time.
+        // The second check is at a random time of the interval, so that sources that start together are spread out.
         var pauses = 0.05...1.0
         while !Task.isCancelled {
             isCounted = true
@@ -94,9 +95,9 @@ public final class CheckSource {
         }
     }
 
-    /// The shortest pause after a load that a change caused, and the factor of the load's own time.
+    /// The minimum pause after a check that a change caused, and the minimum as a multiple of the check's duration.
     ///
-    /// Other users can cause changes at any rate, and make loads slow.
+    /// Changes may come at any rate, and checks may be slow.
     private static let (pauseAfterChange, pauseFactor) = (Duration.seconds(1), 10)
 
     private func follow(_ changes: AsyncStream<Void>) async {
@@ -107,20 +108,20 @@ public final class CheckSource {
         }
     }
 
-    /// Returns when no load of this source, or of those before it, is running.
+    /// Returns when no check of this source or its predecessors is running.
     private func ended() async {
         await predecessorEnded()
         await loader.ended()
     }
 
-    /// Prevents overlapping loads of one server, even if sources are replaced quickly.
+    /// Prevents overlapping checks of one server, even if sources are replaced quickly.
     private func predecessorEnded() async {
         await predecessor?.ended()
         predecessor = nil
     }
 
     private func runCheck() async throws {
-        // A cancelled request does not make the next load count, unless another caller waits for it.
+        // A cancelled request does not make the next check count, unless another caller waits for it.
         defer { if !loader.hasCallers { isCounted = false } }
         await predecessorEnded()
         let outcome: Result<CheckResult, CheckFailure>
@@ -141,14 +142,14 @@ public final class CheckSource {
         if !isClosed { post(outcome) }
     }
 
-    /// Reports that the shown status is older than it should be.
+    /// Reports a check that was delayed by more than its interval.
     private func noteDelay(_ delay: Duration) {
         if delay > schedule.interval { environment.budget.reportDelay(delay, of: server, claim) }
     }
 
     private func post(_ outcome: Result<CheckResult, CheckFailure>) {
         defer { isCounted = false }
-        // It fails if the server was removed meanwhile.
+        // Posting fails if the server has been removed in the meantime.
         let monitor = environment.monitor
         switch outcome {
         case .success(let result):
@@ -162,7 +163,7 @@ public final class CheckSource {
         }
     }
 
-    /// The text with the latency; if it is empty, the level's name.
+    /// Returns the text with the latency; if it is empty, the name of the level.
     private func text(of result: CheckResult) -> StatusText {
         let text = result.latency.map { "\(result.text) in \(latency.text(for: $0))" } ?? result.text
         return StatusText(fitting: text) ?? StatusText(of: result.level)
@@ -175,7 +176,7 @@ extension CheckSource: Source {
     public var refreshAction: RefreshAction? { RefreshAction { [weak self] in await self?.refresh() } }
 
     private func refresh() async {
-        // If the load already waits for a slot, it becomes urgent once the caller has joined.
+        // If the check already waits for a slot, it becomes urgent after the caller has joined.
         EventLoop.atEndOfTurn { [environment, claim] in environment.budget.expedite(claim) }
         isCounted = true
         await loader.refresh()

@@ -2,13 +2,13 @@
 
 import StatusModel
 
-/// Shows a level after several results in a row that are worse, or better, than the shown one.
+/// Shows a level only after several results in a row that are worse or better than the shown level.
 struct Hysteresis {
-    /// What to do with a result.
+    /// The decision about a result.
     enum Verdict: Equatable {
         /// Show it.
         case show
-        /// Do not show it yet: it is one of several that are needed.
+        /// Do not show it yet: it is one of several results that are needed.
         case hold(Int, of: Int)
     }
 
@@ -16,7 +16,7 @@ struct Hysteresis {
         case worse, better
     }
 
-    /// The message for a result that does not count yet.
+    /// Returns the message for a result that does not count yet.
     static func message(_ text: StatusText, _ level: Level, _ count: Int, of needed: Int) -> String {
         "\(text) [\(level.rawValue)]; \(count) of \(needed) before it counts"
     }
@@ -31,21 +31,21 @@ struct Hysteresis {
     var signedStreak: Int { direction == .worse ? streak : -streak }
 
     /// - Parameters:
-    ///   - failures: how many worse results in a row are needed.
-    ///   - successes: how many better results in a row are needed.
-    ///   - shown: the level that is shown; nil if there is none, so that the first result counts at once.
-    ///   - signedStreak: the results that came before a restart (``signedStreak``).
+    ///   - failures: the number of worse results in a row that are needed.
+    ///   - successes: the number of better results in a row that are needed.
+    ///   - shown: the shown level; nil if there is none, so that the first result counts at once.
+    ///   - signedStreak: the results before a restart (``signedStreak``).
     init(failures: Int, successes: Int, shown: Level?, signedStreak: Int = 0) {
         self.failures = failures
         self.successes = successes
         self.shown = shown
         direction = signedStreak < 0 ? .better : .worse
         let needed = UInt(signedStreak < 0 ? successes : failures)
-        // There are more than are needed if the configuration has changed, or what was saved is damaged.
+        // There may be too many if the configuration has changed, or if the saved state is damaged.
         streak = shown == nil ? 0 : Int(min(signedStreak.magnitude, needed))
     }
 
-    /// Whether a level is worse or better than the one that is shown; nil if neither, or if none is shown.
+    /// Whether a level is worse or better than the shown level; nil if neither, or if none is shown.
     func direction(of level: Level) -> Direction? {
         guard let shown, level != shown else { return nil }
         return level.isWorse(than: shown) ? .worse : .better
@@ -53,7 +53,7 @@ struct Hysteresis {
 
     /// Takes a result.
     ///
-    /// - Parameter isExtra: whether the load is uncounted: it can start or break a row, but not lengthen one.
+    /// - Parameter isExtra: whether the check is an extra one, which can start or end a row, but not lengthen it.
     mutating func take(_ level: Level, isExtra: Bool = false) -> Verdict {
         guard let direction = direction(of: level) else { return show(level) }
         if direction != self.direction { streak = 0 }

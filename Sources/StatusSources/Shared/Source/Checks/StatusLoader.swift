@@ -5,12 +5,11 @@ import NotificationStreams
 import StatusModel
 import StatusMonitor
 
-/// Loads one server's status; concurrent callers share one load (single-flight).
+/// Runs one server's check; concurrent callers share one run (single-flight).
 ///
-/// A load runs for the source's schedule, for a change that the source noticed, for refreshes that clients request, or
-/// for several of these. It is cancelled when the last of these callers has left. The server is shown as refreshing
-/// while a requested load runs: until it ends, or until the last caller that requested it leaves. Then the load goes on
-/// only if another caller waits for it.
+/// A run may serve the schedule, a change, and refreshes that clients request. It is cancelled when the last caller has
+/// left. The server is shown as refreshing from a request until the run ends, or until the last caller that requested
+/// it has left. Then the run continues only if another caller waits for it.
 @EventLoop
 final class StatusLoader {
     private let server: ServerName
@@ -25,12 +24,12 @@ final class StatusLoader {
     private var isClosed = false
     private var onEnd: [CheckedContinuation<Void, Never>] = []
 
-    /// Creates a loader that has not loaded anything yet.
+    /// Creates a loader that runs nothing yet.
     ///
     /// - Parameters:
-    ///   - server: whose status.
-    ///   - monitor: where the beginning and the end of a refresh are noted.
-    ///   - body: loads the status and posts it; throws nothing but `CancellationError`.
+    ///   - server: the server.
+    ///   - monitor: the monitor that shows the beginning and the end of a refresh.
+    ///   - body: runs the check and posts the status; throws only `CancellationError`.
     init(of server: ServerName, monitor: StatusMonitor, _ body: @escaping @EventLoop @Sendable () async throws -> Void)
     {
         self.server = server
@@ -41,51 +40,51 @@ final class StatusLoader {
     /// Whether a caller that requested a refresh is waiting.
     var isRequested: Bool { requests > 0 }
 
-    /// Whether a caller is waiting: for the load that runs, or if that was cancelled, for the next.
+    /// Whether a caller is waiting for the current run, or for the next one if the current one was cancelled.
     var hasCallers: Bool { load.isLoading }
 
-    /// Loads the status, or joins the load that runs; throws `CancellationError`.
+    /// Runs the check, or joins the current run; throws `CancellationError`.
     func callAsFunction() async throws { try await load.load() }
 
-    /// Loads the status at a client's request; returns when the load has ended, when it is closed, or when the task is
-    /// cancelled.
+    /// Runs the check at a client's request.
+    ///
+    /// It returns when the run has ended, when the loader is closed, or when the task is cancelled.
     func refresh() async {
         guard !isClosed else { return }
         requests += 1
-        // It fails if the server was removed meanwhile, here and below.
+        // This fails if the server has been removed in the meantime, here and below.
         _ = try? monitor.beginRefresh(of: server)
         try? await self()
         requests -= 1
         if requests == 0 { endRefresh() }
     }
 
-    /// Cancels the load that runs, and releases its callers.
+    /// Cancels the current run and releases its callers.
     func close() {
         endRefresh()
         isClosed = true
         load.cancel()
     }
 
-    /// Returns when no load is running.
+    /// Returns when nothing is running.
     func ended() async {
         if isRunning { await withCheckedContinuation { onEnd.append($0) } }
     }
 
     private func run() async throws {
-        // A caller may have joined between the end of a load and close().
+        // A caller may have joined between the end of a run and close().
         if isClosed { throw CancellationError() }
         isRunning = true
         defer { end() }
-        // A caller that joined while a cancelled load was ending may have seen the end of that one.
+        // If a caller joined while a cancelled run was ending, that run may have ended the refresh.
         if isRequested { _ = try? monitor.beginRefresh(of: server) }
         try await body()
-        // After a cancelled load, the callers wait for the next one, so the refresh goes on.
+        // After a cancelled run, the callers wait for the next one, so the refresh continues.
         try Task.checkCancellation()
         endRefresh()
     }
 
-    /// Notes the end of the refresh; does nothing after close(), when the refresh that is shown may be that of another
-    /// source.
+    /// Shows the end of the refresh, except after close(), when the shown refresh may be another source's.
     private func endRefresh() {
         if !isClosed { try? monitor.endRefresh(of: server) }
     }

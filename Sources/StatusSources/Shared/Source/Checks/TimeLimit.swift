@@ -5,9 +5,9 @@ import EventLoopIO
 /// The time limit was exceeded.
 package struct TimeLimitExceeded: Error {}
 
-/// Runs `body`, and cancels it after `limit`; returns when it has ended, which may be later.
+/// Runs `body` and cancels it after `limit`; returns when it has ended, which may be later.
 ///
-/// - Throws: what `body` throws; ``TimeLimitExceeded`` past the limit.
+/// - Throws: the errors of `body`; ``TimeLimitExceeded`` after the limit.
 package func withTimeLimit<Result: Sendable>(
     _ limit: Duration, _ body: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {

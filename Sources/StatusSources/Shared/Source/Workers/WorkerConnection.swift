@@ -16,22 +16,22 @@ final class WorkerConnection {
     }
 
     private enum State {
-        /// Not ready yet; a caller may wait for that.
+        /// Not ready yet; a caller may be waiting for the start.
         case starting((@Sendable (Start) -> Void)?)
         case ready
-        /// About to end; its messages are ignored.
+        /// Ending; messages are ignored.
         case stopping
-        /// Ended, and with it all that it had started.
+        /// Ended, with all processes that the worker had started.
         case ended
     }
 
     private let started: StartedWorker
     private let transport: Transport
-    /// The bytes that came after the worker was told to end.
+    /// The number of bytes received since the worker was told to end.
     private var ignored = 0
     private var state = State.starting(nil)
     private var onEnd: [@EventLoop () -> Void] = []
-    /// Takes a message from a ready worker; returns whether it is valid.
+    /// Handles a message from a ready worker; returns whether it is valid.
     var onMessage: @EventLoop (UnsafeRawBufferPointer) -> Bool = { _ in false }
 
     /// Takes over the connection to a worker.
@@ -50,7 +50,7 @@ final class WorkerConnection {
     /// Whether the worker has ended.
     private var hasEnded: Bool { if case .ended = state { true } else { false } }
 
-    /// Calls `body` when the worker is ready, or never will be.
+    /// Calls `body` when the worker is ready or has failed to start.
     func whenStarted(_ body: @escaping @Sendable (Start) -> Void) {
         switch state {
         case .starting: state = .starting(body)
@@ -62,14 +62,14 @@ final class WorkerConnection {
     /// Sends a call.
     func send(_ call: some JSONWritable) { transport.write(WorkerMessage.encode(call)) }
 
-    /// Makes the worker end, and with it all that it has started.
+    /// Makes the worker end, with all processes that it has started.
     func stop() {
         if hasEnded { return }
         state = .stopping
         shutdown(started.connection.rawValue, Int32(SHUT_WR))
     }
 
-    /// Kills the worker, which should have started nothing.
+    /// Kills the worker, which must not have started processes.
     func kill() {
         stop()
         started.process?.kill()
@@ -86,7 +86,7 @@ final class WorkerConnection {
         while let message = transport.input.takeMessage() {
             guard message.count <= WorkerMessage.maximumAnswerBytes, take(message) else { return end() }
         }
-        // A worker that goes on without end waits from now on, so that it costs nothing.
+        // Stop reading from a worker that keeps sending, so that it costs nothing.
         if ignored > WorkerMessage.maximumAnswerBytes { transport.interest = .hangUp }
         if case .open = result, transport.input.count <= WorkerMessage.maximumAnswerBytes { return }
         end()

@@ -5,40 +5,50 @@ import LogLimiting
 import Logging
 import StatusModel
 import StatusWorkers
+import Varlink
+
+/// A call that workers carry out, such as running a plugin.
+///
+/// All sources that make such calls share one pool of workers: `environment.shared(WorkerPool<Call>.self)`.
+protocol WorkerCall: JSONWritable, Sendable {
+    /// A worker's answer to the call.
+    associatedtype Answer: WorkerAnswer
+    /// Returns the starter of workers for such calls.
+    @EventLoop static func workers(in environment: SourceEnvironment) -> WorkerStarter
+}
 
 /// A pool of workers, each of which carries out one call at a time.
 ///
-/// It keeps as many idle workers as were needed in the last seconds. A caller does not wait for a call that exceeds its
-/// timeout. The pool ends the worker of that call, and makes no other call for the same server until the worker has
-/// ended.
+/// It keeps as many idle workers as were needed in the last seconds. If a call exceeds its timeout, the caller
+/// continues, and the pool ends the worker. It makes no other call for the same server until that worker has ended.
 @EventLoop
 final class WorkerPool<Call: WorkerCall>: SharedResource {
     typealias Answer = Call.Answer
 
     private let workers: WorkerStarter
-    /// The idle workers; the last one is used first.
+    /// The idle workers; the last one is used next.
     private var idle: [WorkerRunner<Answer>] = []
     /// The minimum number of idle workers since the timer was scheduled.
     private var unneeded = 0
-    /// The workers that were told to end during a call, by the server of that call.
+    /// The workers that are being ended during a call, by the server of that call.
     private var ending: [ServerName: WorkerRunner<Answer>] = [:]
-    /// The servers whose worker did not end in time.
+    /// The servers whose worker has not ended in time.
     private var stuck: Set<ServerName> = []
     private var timer: TimerSource?
 
     convenience init(in environment: SourceEnvironment) { self.init(Call.workers(in: environment)) }
 
-    /// A pool that has no workers yet.
+    /// Creates a pool without workers.
     init(_ workers: WorkerStarter) { self.workers = workers }
 
     /// Makes a call for a server; returns nil if it takes longer than `timeout`.
     ///
-    /// If the first worker is lost or cannot carry out the call, a second one gets the rest of the time. If a worker
-    /// that should end calls in time does not, it may have been stopped (SIGSTOP), and a second one gets the whole
-    /// time. The start of a worker and the end of the server's previous call take no time of the call.
+    /// If the first worker is lost or cannot carry out the call, a second worker gets the rest of the time. If a worker
+    /// does not enforce the timeout although it should, it may be stopped (SIGSTOP), and a second worker gets the whole
+    /// time. Starting a worker and waiting for the server's previous call do not count towards the timeout.
     ///
-    /// - Throws: ``CheckFailure`` if no worker can be started; ``WorkerLost`` if two workers are lost, or one is and
-    ///   too little time is left for another; ``StuckCheck`` if the server's previous call does not end;
+    /// - Throws: ``CheckFailure`` if no worker can be started; ``WorkerLost`` if two workers are lost, or one is lost
+    ///   and too little time is left for a second one; ``StuckCheck`` if the server's previous call does not end;
     ///   `CancellationError`.
     func run(_ call: Call, of server: ServerName, within timeout: Duration) async throws -> Answer? {
         try await waitForPredecessor(of: server)
@@ -55,7 +65,7 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
             try await waitForPredecessor(of: server)
             rest = timeout
         }
-        // Not an idle worker: the cause may concern all of them.
+        // The second worker is new, because the cause may affect all idle workers.
         switch try await attempt(call, of: server, with: newWorker(timeout), within: rest) {
         case .answered(let answer): return answer
         case .timedOut where !isShort: return nil
@@ -79,7 +89,7 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
             return .timedOut
         case .some(nil):
             workers.losses?.log(
-                "\(server): the process of the request ended", about: server.rawValue,
+                "\(server): the worker ended during the request", about: server.rawValue,
                 metadata: ["server": "\(server)"])
             return .lost
         case .some(let answer?):
@@ -94,9 +104,9 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
         WorkerRunner(try await workers.start(within: max(timeout, PoolLimits.startTime)))
     }
 
-    /// Ends all workers, and waits at most `limit` for their end.
+    /// Ends all workers, and waits for at most `limit` until they have ended.
     ///
-    /// The service manager kills processes that are left, and logs that.
+    /// systemd kills and logs remaining processes.
     func close(within limit: Duration) async {
         let (workers, endsAtOnce) = (idle + ending.values, workers.endsAtOnce)
         idle = []
@@ -132,7 +142,7 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
     }
 
     private func endUnneeded() {
-        // The first ones have waited the longest.
+        // The first workers have been idle for the longest time.
         for worker in idle.prefix(unneeded) { worker.stop(atOnce: workers.endsAtOnce) }
         idle.removeFirst(min(unneeded, idle.count))
         unneeded = idle.count
@@ -158,7 +168,7 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
     private func waitForPredecessor(of server: ServerName) async throws {
         guard let worker = ending[server] else {
             guard ending.count < PoolLimits.ending else {
-                throw CheckFailure("the processes of \(ending.count) checks do not end; no new ones are started")
+                throw CheckFailure("\(ending.count) previous checks cannot be ended; no new check is started")
             }
             return
         }
@@ -175,24 +185,26 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
 }
 
 private enum PoolLimits {
-    /// The minimum time that a worker gets to start; a call with a longer timeout waits as long as that.
+    /// The time in which a worker must start; for a call with a longer timeout, it is that timeout.
     static let startTime = Duration.seconds(5)
-    /// The interval at which workers that were not needed are ended.
+    /// The interval at which unneeded workers are ended.
     static let idleTime = Duration.seconds(10)
-    /// The time in which a call that timed out must end; after that it counts as stuck.
+    /// The time in which a call that timed out must end; after that, it counts as stuck.
     static let patience = Duration.seconds(1)
-    /// The maximum number of workers that were told to end and have not.
+    /// The maximum number of workers that are being ended.
     static let ending = OwnedDescriptor.limit / 16
 }
 
-/// Two workers were lost during a call, or one was and too little time was left for another.
+/// Two workers were lost during a call, or one was lost and too little time was left for a second one.
 struct WorkerLost: Error {}
 
-/// No call is made because the server's previous one does not end.
-struct StuckCheck: Error {
+/// No call is made because the server's previous call does not end.
+struct StuckCheck: Error, CustomStringConvertible {
     /// The number of other servers in the same state.
     let others: Int
 
-    /// The number of other servers, as the end of a phrase.
-    var asWithOthers: String { others == 0 ? "" : ", as with \(others) other\(others == 1 ? "" : "s")" }
+    var description: String {
+        let affected = others == 0 ? "" : " (\(others) other server\(others == 1 ? "" : "s") affected)"
+        return "the previous check cannot be ended\(affected); no new check is started"
+    }
 }

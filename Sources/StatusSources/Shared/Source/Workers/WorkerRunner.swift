@@ -26,7 +26,7 @@ final class WorkerRunner<Answer: WorkerAnswer> {
 
     /// Carries out a call.
     ///
-    /// - Parameter body: gets the answer; nil if the worker ends or answers something invalid.
+    /// - Parameter body: called with the answer; nil if the worker ends or its answer is invalid.
     func run(_ call: some JSONWritable, then body: @escaping @Sendable (Answer?) -> Void) {
         waiter = body
         if worker.isReady { worker.send(call) } else { _ = end(with: nil) }

@@ -4,14 +4,14 @@ import EventLoopIO
 import LogLimiting
 import StatusWorkers
 
-/// What starts the workers.
+/// The process that starts the workers.
 enum WorkerPlace {
     /// The executor that listens at this address.
     case executor(UnixAddress)
-    /// This process, as children that run the statusd at this path.
+    /// This process; the workers are children that run the statusd at this path.
     case program(String)
 
-    /// This process, as children that run its own program.
+    /// This process; the workers are children that run its own program.
     static let ownProgram = WorkerPlace.program(WorkerStart.ownProgram)
 }
 
@@ -23,13 +23,13 @@ struct WorkerStarter {
 
     let place: WorkerPlace
     let role: WorkerRole
-    /// What the workers are for, such as `run plugins`; follows “cannot”.
+    /// The purpose of the workers after “cannot”, such as `run plugins`.
     let purpose: String
     /// Whether a worker itself ends a call that exceeds its timeout.
     var keepsTime = false
     /// Whether a worker may be killed at any time because it starts no processes.
     var endsAtOnce = true
-    /// Logs that a worker ended by itself; nil to log nothing.
+    /// Logs that a worker ended unexpectedly; nil to log nothing.
     var losses: LogLimiter?
 
     /// Starts a worker, and waits until it is ready.
@@ -44,7 +44,7 @@ struct WorkerStarter {
             case .refused(let reason): throw failure(reason)
             case .ended: continue
             case nil:
-                // It has no call yet, which could need cleaning up.
+                // The worker has no call yet, so nothing needs cleaning up.
                 worker.kill()
                 try Task.checkCancellation()
                 throw silence("does not answer")
@@ -79,7 +79,7 @@ struct WorkerStarter {
                 Result { () throws(IOError) in try WorkerStart.connect(role, program: program) }
             }
             guard let worker else {
-                throw IOError(.timedOut, "cannot start a process in time; the system may have too many")
+                throw IOError(.timedOut, "cannot start a process in time; the system may have too many processes")
             }
             return try worker.get()
         }

@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import SourceKinds
 import StatusModel
 import StatusWorkers
 import Testing
 
 @testable import StatusSources
+
+@Suite("Settings of plugins") struct ExecSettingsTests {
+    @Test("a command and its arguments are read, and the command must exist")
+    func reads() throws {
+        let settings = try #require(try ExecSettings.read("exec: [/bin/check, -w, 10%, \"\"]").settings)
+        #expect(settings == ExecSettings(command: ["/bin/check", "-w", "10%", ""]))
+        #expect(settings.requirements == [.program("/bin/check")])
+    }
+
+    @Test(
+        "invalid settings are refused",
+        arguments: [
+            "/bin/true", "[]", "[/bin/a, \(String(repeating: "x", count: 16_384))]", "[check_disk]", "[/bin/a, [b]]",
+            "[/bin/a, \"\\0\"]",
+        ])
+    func mistakes(_ value: String) {
+        #expect(throws: Problem.self) { try ExecSettings.read("exec: \(value)") }
+    }
+}
 
 @Suite("Nagios plugins", .timeLimit(.minutes(1))) struct ExecCheckTests {
     private let pool: WorkerPool<PluginCall>
@@ -53,25 +73,25 @@ import Testing
         #expect(try await run(script).text == text)
     }
 
-    @Test("arguments reach the plugin as they are, no shell sees them")
+    @Test("arguments reach the plugin unchanged, without a shell")
     func arguments() async throws {
         #expect(try await check(["/bin/echo", "$HOME", "a  b", "*"]).run().text == "$HOME a  b *")
     }
 
-    @Test("a plugin may write as much as it likes; only a bounded part is kept")
+    @Test("a plugin may write any amount of output; only the beginning is kept")
     func muchOutput() async throws {
         let result = try await run("head -c 50000000 /dev/zero | tr '\\0' x; exit 1")
         #expect(result.level == .warning)
         #expect(result.text.utf8.count <= 8192)
     }
 
-    @Test("it gets an empty standard input, / as its directory, and no other open files")
+    @Test("a plugin gets an empty standard input, / as its directory, and no other open files")
     func surroundings() async throws {
         #expect(try await run("cat; pwd").text == "/")
         #expect(try await run("for n in $(seq 3 99); do [ -e /proc/$$/fd/$n ] && echo $n; done").text == "no output")
     }
 
-    @Test("a plugin that cannot be run is a failed load, with the reason")
+    @Test("if a plugin cannot be run, the check fails with the reason")
     func cannotRun() async throws {
         func fails(_ path: String, _ reason: String) async {
             await #expect(throws: CheckFailure("cannot run \(path): \(reason)")) { try await check([path]).run() }
@@ -88,7 +108,9 @@ import Testing
         await fails(script, "neither a program for this machine nor a script with #!")
     }
 
-    /// Returns when no process has `marker` among its arguments any more: a killed process disappears a moment later.
+    /// Returns when no process has `marker` among its arguments any more.
+    ///
+    /// A killed process takes a short time to vanish.
     private func ended(_ marker: String) async {
         while isRunning(marker) { await Task.yield() }
     }
@@ -103,7 +125,7 @@ import Testing
         }
     }
 
-    @Test("after a timeout the whole process group is killed, even if it resists")
+    @Test("after a timeout the whole process group is killed, even if it ignores SIGTERM")
     func timeLimit() async throws {
         let marker = "86400.\(getpid())1"
         let result = try await run(
@@ -118,21 +140,21 @@ import Testing
         #expect(result == CheckResult(.critical, "timed out after 1ms"))
     }
 
-    @Test("processes that a plugin leaves in its group end with it, and delay nothing")
+    @Test("processes that a plugin leaves in its group are ended, and delay nothing")
     func leftOver() async throws {
         let marker = "86400.\(getpid())2"
         #expect(try await run("sleep \(marker) & echo done").text == "done")
         await ended(marker)
     }
 
-    @Test("processes that leave the group, or become daemons, end with the plugin, too")
+    @Test("processes that leave the group or become daemons are also ended")
     func daemonized() async throws {
         let marker = "86400.\(getpid())4"
         #expect(try await run("setsid sh -c 'sleep \(marker) & sleep \(marker)' & echo done").text == "done")
         #expect(!isRunning(marker))
     }
 
-    @Test("no plugin starts before the server's last one has ended")
+    @Test("a plugin starts only after the server's previous plugin has ended")
     func predecessor() async throws {
         let marker = "86400.\(getpid())5"
         let stubborn = "trap '' TERM; sleep \(marker); sleep \(marker)"
@@ -141,7 +163,7 @@ import Testing
         #expect(!isRunning(marker))
     }
 
-    @Test("a worker that is killed fails the load of its plugin, and no other")
+    @Test("a killed worker fails its own check, and no other")
     func killedWorker() async throws {
         await #expect(throws: CheckFailure("cannot run /bin/sh: its worker ended")) {
             try await run("kill -9 $PPID; sleep 30")
@@ -149,7 +171,7 @@ import Testing
         #expect(try await run("echo well").text == "well")
     }
 
-    @Test("a plugin that lowers the limits of its worker has failed, and the next one gets another worker")
+    @Test("a plugin that lowers the limits of its worker fails, and the next one gets another worker")
     func loweredLimits() async throws {
         await #expect(throws: CheckFailure("cannot run /bin/sh: its worker ended")) {
             try await run("prlimit --pid $PPID --nofile=3:3 && echo all is well")
@@ -157,7 +179,7 @@ import Testing
         #expect(try await run("ulimit -n").text != "3")
     }
 
-    @Test("cancelling ends the process")
+    @Test("cancelling a check ends the process")
     func cancelled() async throws {
         let marker = "86400.\(getpid())3"
         let file = NSTemporaryDirectory() + "/statusd-" + UUID().uuidString
@@ -165,7 +187,7 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: file) }
         // Unstructured: the test continues meanwhile, and awaits or cancels it.
         let task = Task { try await run("echo begun > \(file); exec sleep \(marker)") }
-        // Opening a named pipe returns when the other side has opened it, too: the plugin runs.
+        // Opening a named pipe returns when the other side has opened it: the plugin is running.
         _ = FileManager.default.contents(atPath: file)
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }

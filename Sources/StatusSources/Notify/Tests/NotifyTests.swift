@@ -1,16 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SourceKinds
 import StatusModel
 import Testing
 
 @testable import StatusSources
 
-@Suite("sd_notify as a status") struct NotifyStateTests {
+@Suite("Settings of notify sockets") struct NotifySettingsTests {
+    @Test("true, false, or the users who may send are read")
+    func reads() throws {
+        #expect(try NotifySettings.read("notify: true").settings == NotifySettings())
+        #expect(try NotifySettings.read("notify: false").settings == nil)
+        let settings = try #require(try NotifySettings.read("notify: { users: [postgres, 33] }").settings)
+        #expect(settings == NotifySettings(users: ["postgres", "33"]))
+        #expect(settings.requirements == [.user("postgres"), .user("33")])
+    }
+
+    @Test("other users do not make another source")
+    func subject() {
+        #expect(NotifySettings(users: ["postgres"]).subject == NotifySettings())
+    }
+
+    @Test(
+        "invalid settings are refused",
+        arguments: ["yes please", "[postgres]", "{ users: postgres }", "{ user: [postgres] }"])
+    func mistakes(_ value: String) {
+        #expect(throws: Problem.self) { try NotifySettings.read("notify: \(value)") }
+    }
+}
+
+@Suite("The status from sd_notify messages") struct NotifyStateTests {
     private func message(_ datagram: String) -> NotifyMessage? {
         Array(datagram.utf8).withUnsafeBytes { NotifyMessage($0) }
     }
 
-    /// The statuses of a program that sends these datagrams, one after another.
+    /// The reactions to a program that sends these datagrams, one after another.
     private func reactions(_ datagrams: String...) -> [String] {
         var state = NotifyState()
         return datagrams.map { datagram in
@@ -23,7 +47,7 @@ import Testing
         }
     }
 
-    @Test("a service's life shows in text and level")
+    @Test("text and level follow the life of a service")
     func life() {
         #expect(
             reactions(
@@ -36,7 +60,7 @@ import Testing
                 ])
     }
 
-    @Test("the reports of one user's programs can be forgotten, without those of another")
+    @Test("the reports of one user's programs can be forgotten without those of another user")
     func forgets() throws {
         var state = NotifyState()
         func take(_ datagram: String, from sender: UInt32) -> NotifyState.Reaction {
@@ -56,7 +80,7 @@ import Testing
         #expect(take("READY=1", from: 2) == .post(try StatusText("ready"), .ok))
     }
 
-    @Test("a message of excessive length is not read to its end, whatever it contains")
+    @Test("a message that is too long is not read to its end, whatever it contains")
     func long() {
         for part in ["x", "ä", "\u{301}", "\u{1F1E6}", "\u{80}"] {
             let text = reactions("STATUS=" + String(repeating: part, count: 20_000)).first ?? ""
@@ -67,7 +91,7 @@ import Testing
         #expect(reactions("STATUS=first" + lines + "\nSTATUS=too late") == ["refused"])
     }
 
-    @Test("failures are critical, with the error number's text if the program has none")
+    @Test("failures are critical; the text of the error number is used if the program has none")
     func failures() {
         #expect(reactions("ERRNO=2") == ["No such file or directory [critical]"])
         #expect(reactions("STATUS=Disk gone\nERRNO=5") == ["Disk gone [critical]"])
@@ -82,7 +106,7 @@ import Testing
                 == Array(repeating: "nothing", count: 7))
     }
 
-    @Test("invariant 11: a text stays one visible line, cut if it is too long")
+    @Test("a text is one visible line, cut if it is too long")
     func texts() {
         #expect(reactions("STATUS=\u{1b}[2Jx", "STATUS= \t ") == [#"\u{1b}[2Jx [ok]"#, "running [ok]"])
         let cut = reactions("STATUS=" + String(repeating: "x", count: 2000))[0]
