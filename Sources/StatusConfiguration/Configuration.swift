@@ -5,11 +5,11 @@ public import StatusModel
 
 /// The configuration, merged from all files.
 public struct Configuration: Equatable, Sendable {
-    /// The server to select when the daemon starts, or when a reload changes this value.
+    /// The server to select when the daemon starts, and when a reload changes this value.
     public var select: ServerName?
     /// The file and line of `select:`.
     public var selectOrigin: Origin?
-    /// Whether a post may add a server that is not configured.
+    /// Whether a post may add an unconfigured server.
     public var acceptsAny = false
     /// The servers, by name.
     public var servers: [ServerName: ServerConfiguration] = [:]
@@ -21,7 +21,7 @@ public struct Configuration: Equatable, Sendable {
     /// Creates a configuration without servers that accepts posts only for configured ones.
     public init() {}
 
-    /// The configuration without any files: it accepts posts for every server.
+    /// The configuration if there are no files: it accepts posts for every server.
     public static var embedded: Configuration {
         var configuration = Configuration()
         configuration.acceptsAny = true

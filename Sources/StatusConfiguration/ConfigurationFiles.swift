@@ -3,16 +3,16 @@
 import Glibc
 import SourceKinds
 
-/// The place of a configuration.
+/// The location of a configuration.
 public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible {
-    /// One file, and nothing else.
+    /// One file.
     case file(String)
     /// `statusd.yaml` and `conf.d/*.yaml` in these directories, in order of precedence.
     case directories([String])
 
-    /// The default: `/etc`, `/run` and `/usr/lib` for root and for a system service, the user's own directory for
-    /// others.
+    /// Returns the default location.
     ///
+    /// For root and for a system service, it is in `/etc`, `/run` and `/usr/lib`; otherwise it is the user's directory.
     /// `CONFIGURATION_DIRECTORY`, which systemd sets, replaces the directory in `/etc`.
     public static func standard(environment: [String: String], isRoot: Bool) -> ConfigurationLocation {
         if let directories = environment["CONFIGURATION_DIRECTORY"], let first = directories.split(separator: ":").first
@@ -24,8 +24,9 @@ public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible 
         return .directories((environment["XDG_CONFIG_HOME"] ?? home).map { [$0 + "/statusd"] } ?? [])
     }
 
-    /// The location for a path from the command line: a file, a directory, or its `conf.d`, which stands for the
-    /// directory.
+    /// Creates the location for a path from the command line: a file or a directory.
+    ///
+    /// A directory's `conf.d` stands for the directory.
     public init(path: String) {
         var status = stat()
         let isDirectory = stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
@@ -40,7 +41,7 @@ public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible 
         return slash == name.startIndex ? "/" : String(name[..<slash])
     }
 
-    /// Whether each of its directories is also one of `other`.
+    /// Whether this file or these directories belong to `other`.
     public func isWithin(_ other: ConfigurationLocation) -> Bool {
         guard case .directories(let parents) = other else { return false }
         return switch self {
@@ -62,17 +63,17 @@ public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible 
 struct ConfigurationFiles: Equatable {
     /// `statusd.yaml`, or the only file that a user gave.
     var main: String?
-    /// Whether other files are not read because a user gave a single drop-in.
+    /// Whether a user gave a single drop-in, so that other files are not read.
     var isPart = false
     /// The drop-ins, by name.
     var dropIns: [String] = []
-    /// The files that are ignored, and why.
+    /// The problems with files that are ignored or unreadable.
     var problems: [Problem] = []
 
-    /// Finds the files by the rules of systemd (UAPI.6).
+    /// Finds the files by systemd's rules (UAPI.6).
     ///
-    /// A file hides those of the same name in directories of lower precedence. So does a link to `/dev/null`, or an
-    /// empty file.
+    /// A file hides files of the same name in directories of lower precedence, even if it is empty or a link to
+    /// `/dev/null`.
     static func find(at location: ConfigurationLocation) -> ConfigurationFiles {
         switch location {
         case .file(let path):
@@ -107,13 +108,13 @@ struct ConfigurationFiles: Equatable {
 
     var isEmpty: Bool { main == nil && dropIns.isEmpty }
 
-    /// Whether the path exists, even as a dangling link, so that reading it reports the error.
+    /// Whether the path exists, even as a dangling link; then reading it reports the error.
     private static func exists(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0 || errno != ENOENT && errno != ENOTDIR
     }
 
-    /// Whether this user may search a directory; adds a problem if not, or if it is a dangling link.
+    /// Whether a directory can be searched; adds a problem if not, or if it is a dangling link.
     private mutating func isSearchable(_ directory: String) -> Bool {
         var status = stat()
         if lstat(directory + "/statusd.yaml", &status) == 0 { return true }
@@ -124,7 +125,7 @@ struct ConfigurationFiles: Equatable {
         return false
     }
 
-    /// The drop-ins in a directory; adds a problem if it cannot be read.
+    /// Returns the names of the drop-ins in a directory; adds a problem if it cannot be read.
     private mutating func names(in directory: String) -> [String] {
         guard let stream = opendir(directory) else {
             let failure = errno

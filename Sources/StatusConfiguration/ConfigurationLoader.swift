@@ -6,25 +6,25 @@ import Suggestions
 
 /// The result of reading all files.
 public struct LoadedConfiguration: Sendable {
-    /// The configuration; for an unusable file, it contains the last valid content.
+    /// The configuration; for an unusable file, it contains the file's last valid content.
     public var configuration: Configuration
     /// The errors and warnings, in the order of the files.
     public var problems: [Problem]
-    /// The files that are unusable as a whole.
+    /// The unusable files.
     public var failedFiles: Set<String>
 
-    /// The files that were read, or should have been, in order.
+    /// The files in the order of reading, including unusable ones.
     public var files: [String] = []
-    /// Whether no file was found, so that the built-in configuration applies.
+    /// Whether the built-in configuration applies because there are no files.
     public var isEmbedded = false
-    /// The valid contents, which the next load needs.
+    /// The valid contents of files, for the next load.
     public var usable = UsableFiles()
 
-    /// Sorts problems by file and line; problems that belong to no file come first.
+    /// Sorts problems by file and line; problems without a file come first.
     public func sorted(_ problems: [Problem]) -> [Problem] {
-        let places = Dictionary(zip(files, 1...), uniquingKeysWith: { first, _ in first })
+        let positions = Dictionary(zip(files, 1...), uniquingKeysWith: { first, _ in first })
         let keyed = problems.enumerated().map { offset, problem in
-            (key: (places[problem.origin.file] ?? 0, problem.origin.line ?? 0, offset), problem: problem)
+            (key: (positions[problem.origin.file] ?? 0, problem.origin.line ?? 0, offset), problem: problem)
         }
         return keyed.sorted { $0.key < $1.key }.map(\.problem)
     }
@@ -35,7 +35,7 @@ public struct LoadedConfiguration: Sendable {
 
 /// The last valid content of each drop-in.
 public struct UsableFiles: Sendable {
-    /// By file name, because a file replaces those of the same name in directories of lower precedence.
+    /// The contents by file name, because a file replaces files of the same name in other directories.
     private var fragments: [Substring: ConfigurationFragment] = [:]
 
     /// Creates an empty collection.
@@ -58,16 +58,16 @@ public struct ConfigurationLoader: Sendable {
 
     /// Reads and merges the files.
     ///
-    /// An unusable drop-in disables only its own servers: they are failed. The rest of its last valid content stays in
-    /// force, so that the values of other files do not replace it. If the drop-in was never valid, its servers are
-    /// those that it seems to describe.
+    /// An unusable drop-in disables only its own servers, which fail. The rest of its last valid content stays in
+    /// force, so that values of other files do not replace it. If the drop-in was never valid, the servers that it
+    /// seems to contain fail.
     ///
-    /// - Parameter former: the valid contents that the previous load found.
+    /// - Parameter former: the valid contents from the previous load.
     /// - Throws: the ``Problem`` of the main file, or of a directory that cannot be read.
     public func load(after former: UsableFiles = UsableFiles()) throws(Problem) -> LoadedConfiguration {
         let files = ConfigurationFiles.find(at: location)
         let loaded = load(files, former)
-        // The content is unknown, so nothing may change.
+        // Some content is unknown, so nothing may change.
         if let error = files.problems.first(where: { $0.severity == .error }) { throw error }
         if let main = files.main, loaded.failedFiles.contains(main) {
             try throwFirst(of: loaded.errors.filter { $0.origin.file == main })
@@ -109,7 +109,7 @@ public struct ConfigurationLoader: Sendable {
 /// Merges fragments; a later fragment overrides earlier ones.
 private struct ConfigurationMerger {
     private let main: String?
-    /// Whether all files of the configuration are read.
+    /// Whether all files of the configuration are known.
     private let isWhole: Bool
     private let former: UsableFiles
     private var usable = UsableFiles()
@@ -118,7 +118,7 @@ private struct ConfigurationMerger {
     private var drafts: [ServerName: ServerDraft] = [:]
     private var problems: [Problem] = []
     private var failedFiles: Set<String> = []
-    /// Whether a file has a setting, or cannot be used, so that it may have one.
+    /// Whether a file has a setting, or may have one because it is unusable.
     private var hasSettings = false
 
     init(_ files: ConfigurationFiles, former: UsableFiles) {
@@ -154,9 +154,9 @@ private struct ConfigurationMerger {
 
     mutating func add(_ problems: [Problem]) { self.problems += problems }
 
-    /// Notes an unusable file: its last valid content stays in force.
+    /// Records an unusable file, whose last valid content stays in force.
     ///
-    /// Of its present content, only `servers` are known, which are failed, too.
+    /// Only `servers` are known of its current content; they fail too.
     mutating func fail(_ file: String, _ problems: [Problem], _ servers: ConfigurationFragment? = nil) {
         hasSettings = true
         failedFiles.insert(file)
@@ -169,12 +169,12 @@ private struct ConfigurationMerger {
     }
 
     private mutating func note(_ fragment: ConfigurationFragment, of file: String) {
-        // If the main file is invalid, so is the whole configuration.
+        // The main file is not kept: if it is invalid, the whole configuration is.
         if file != main { usable[file] = fragment }
     }
 
     consuming func finish() -> LoadedConfiguration {
-        // Files with only comments, such as the package's own, are like no files.
+        // Files with only comments, such as the package's own, count as no files.
         if !hasSettings, isWhole { configuration.acceptsAny = Configuration.embedded.acceptsAny }
         for (name, draft) in drafts.sorted(by: { $0.key < $1.key }) {
             let server = draft.configuration(with: defaults)
@@ -189,22 +189,24 @@ private struct ConfigurationMerger {
         return loaded
     }
 
-    /// Warns if `ttl` is so short that a status goes stale before the next check.
+    /// Warns if `ttl` is so short that a status becomes stale before the next check.
     private mutating func checkTimes(of name: ServerName, _ server: ServerConfiguration) {
         guard server.source?.delivery == .checked, let timeToLive = server.timeToLive,
             timeToLive <= server.schedule.longestPause
         else {
             return
         }
+        let pause = TimeSpan.text(server.schedule.longestPause)
         problems.append(
             Problem(
                 .warning, at: server.origin, server: name,
-                reason:
-                    "“ttl” is too short: a status may be stale before the next check; make it longer than \(TimeSpan.text(server.schedule.longestPause)) (1.1 times the interval, plus the timeout)"
-            ))
+                reason: "“ttl” is too short: a status may be stale before the next check; "
+                    + "make it longer than \(pause) (1.1 times the interval, plus the timeout)"))
     }
 
-    /// Warns if `select` names a server that cannot exist, which is certain only if all files are known.
+    /// Warns if `select` names a server that cannot exist.
+    ///
+    /// This is certain only if all files are known.
     private mutating func checkSelection() {
         guard let name = configuration.select, let origin = configuration.selectOrigin,
             configuration.servers[name] == nil,

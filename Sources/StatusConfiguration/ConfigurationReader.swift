@@ -7,7 +7,7 @@ import YAML
 
 /// The contents of one file.
 struct ConfigurationFragment: Sendable {
-    /// Whether the file has no setting: it is empty, or has only comments.
+    /// Whether the file has no settings: it is empty or has only comments.
     var isEmpty = false
     var select: (server: ServerName?, origin: Origin)?
     var acceptsAny: Bool?
@@ -15,16 +15,17 @@ struct ConfigurationFragment: Sendable {
     var limits: [(path: any WritableKeyPath<Limits, Int> & Sendable, value: Int)] = []
     var history: (keep: Duration?, changes: Int?) = (nil, nil)
     var servers: [(name: ServerName, draft: ServerDraft)] = []
-    /// The warnings, and the errors that disable only one server.
+    /// The warnings.
     var problems: [Problem] = []
     /// The errors that disable the whole file.
     var errors: [Problem] = []
 
-    /// The reasons why servers of this file are disabled.
+    /// The errors that disable servers of this file.
     var failures: [Problem] { servers.flatMap { $0.draft.errors(of: $0.name) } }
 
-    /// The part that stays in force when the file becomes unusable: everything except its servers, which are failed
-    /// because of `problem`.
+    /// Returns the part that stays in force when the file becomes unusable: everything except its servers.
+    ///
+    /// The servers fail because of `problem`.
     func disabled(by problem: Problem) -> ConfigurationFragment {
         var fragment = self
         for index in fragment.servers.indices { fragment.servers[index].draft.fileProblem = problem }
@@ -33,7 +34,7 @@ struct ConfigurationFragment: Sendable {
     }
 }
 
-/// Reads the YAML of one file into a fragment; every error has its line.
+/// Reads the YAML of one file into a fragment; errors contain the line.
 struct ConfigurationReader {
     private let reader: NodeReader
     private var fragment = ConfigurationFragment()
@@ -42,7 +43,7 @@ struct ConfigurationReader {
 
     /// Reads `text`, the text of `file`.
     ///
-    /// - Throws: a ``Problem`` if it is not a mapping. The fragment has all other errors.
+    /// - Throws: a ``Problem`` if the text is not a mapping; the fragment contains all other errors.
     static func read(_ text: String, file: String) throws(Problem) -> ConfigurationFragment {
         var reader = ConfigurationReader(file: file)
         guard let root = try YAMLText.read(text, file: file) else {
@@ -69,14 +70,16 @@ struct ConfigurationReader {
         }
     }
 
-    /// Continues after an error that disables the file, to find all errors.
+    /// Records an error that disables the file, and continues to find all errors.
     private mutating func collect(_ body: (inout ConfigurationReader) throws(Problem) -> Void) {
         do throws(Problem) { try body(&self) } catch { fragment.errors.append(error) }
     }
 
     private static let keys = ["select", "accept", "defaults", "limits", "history", "servers"]
 
-    /// A mistyped section is an error, because ignoring it would ignore everything in it.
+    /// Reports an unknown key.
+    ///
+    /// A mistyped section is an error, because otherwise everything in it would be ignored.
     private mutating func readUnknown(_ key: YAMLNode, _ value: YAMLNode) throws(Problem) {
         if value.mapping?.contains(where: { SourceKinds.kind($0.key.string ?? "") != nil }) == true {
             let name = reader.key(key)
@@ -106,7 +109,7 @@ struct ConfigurationReader {
         }
     }
 
-    /// Reads each entry of a section; an empty section has none.
+    /// Reads each entry of a section; a section may be empty.
     private mutating func readSection(
         _ node: YAMLNode, _ name: String, example: String,
         _ body: (inout ConfigurationReader, YAMLNode, YAMLNode) throws(Problem) -> Void
@@ -160,7 +163,7 @@ struct ConfigurationReader {
         }
     }
 
-    /// A former name of the limit `files`, which is still read.
+    /// The former name of the limit `files`, which is still accepted.
     private static let formerFiles = "looks"
 
     /// The keys of the limits, with their ranges.

@@ -2,25 +2,27 @@
 
 import Glibc
 import SourceKinds
+import StatusModel
+import YAML
 
 /// The text of a configuration file.
 enum ConfigurationText {
     /// The maximum size of a file, in bytes.
     static let maximumLength = 1024 * 1024
 
-    /// Reads a file, without waiting for a writer.
+    /// Reads a file, without waiting for the writer of a pipe.
     ///
     /// - Throws: a ``Problem`` if it cannot be read or is not text.
     static func read(_ path: String) throws(Problem) -> String {
         func problem(_ reason: String) -> Problem { Problem(.error, at: Origin(file: path), reason: reason) }
-        // Without O_NONBLOCK, a named pipe without a writer would block the daemon for ever.
+        // Without O_NONBLOCK, a named pipe without a writer would block the daemon indefinitely.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             throw Problem(unreadable: path, errno: errno)
         }
         defer { close(descriptor) }
         var status = stat()
-        // A link to /dev/null is an empty file (UAPI.6). A pipe has no size either, but is not empty.
+        // A link to /dev/null counts as an empty file (UAPI.6).
         var null = stat()
         guard fstat(descriptor, &status) == 0, stat("/dev/null", &null) == 0,
             status.st_mode & S_IFMT == S_IFREG || status.st_rdev == null.st_rdev
@@ -43,19 +45,20 @@ enum ConfigurationText {
     }
 
     private static func firstLineNotUTF8(_ bytes: [UInt8]) -> Int? {
-        // In UTF-8, no other character contains the byte of a newline.
+        // In UTF-8, the byte of a newline is not part of any other character.
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         return lines.firstIndex { String(validating: $0, as: UTF8.self) == nil }.map { $0 + 1 }
     }
 }
 
 extension Problem {
-    /// The error for an unreadable file or directory, with advice.
+    /// Creates the error for an unreadable file or directory, with advice.
     init(unreadable path: String, errno number: Int32) {
         let reason =
             switch number {
             case EACCES:
-                "\(String(cString: strerror(number))); make it readable for the user that statusd runs as, and run “sudo statusctl verify \(path)”"
+                "\(String(cString: strerror(number))); make it readable for the user that statusd runs as, "
+                    + "and run “sudo statusctl verify \(path)”"
             case ENOENT where Self.isLink(path): "it is a link to a path that does not exist or is hidden from statusd"
             default: String(cString: strerror(number))
             }
@@ -66,5 +69,19 @@ extension Problem {
     private static func isLink(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
+    }
+}
+
+/// Reads the YAML of a configuration file; errors contain file and line.
+enum YAMLText {
+    /// Returns the root of the document in `text`; nil if it is empty.
+    static func read(_ text: String, file: String) throws(Problem) -> YAMLNode? {
+        do throws(YAMLError) {
+            return try YAMLDocument.read(text)
+        } catch {
+            throw Problem(
+                .error, at: Origin(file: file, line: error.mark?.line),
+                reason: "invalid YAML: \(VisibleText.escape(error.reason))")
+        }
     }
 }

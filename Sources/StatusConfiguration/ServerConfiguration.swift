@@ -6,17 +6,17 @@ public import SourceKinds
 public struct ServerConfiguration: Equatable, Sendable {
     /// The description, for people.
     public var description: String?
-    /// The source; nil if no valid one is configured.
+    /// The source; nil if no valid source is configured.
     public var source: AnySourceSettings?
-    /// The text shown before the first status; nil for the default text.
+    /// The text that is shown before the first status; nil for the default text.
     public var placeholder: String?
     /// The value of `ttl`; nil if it is not set (``lifetime``).
     public var timeToLive: Duration?
-    /// When checks run, and how many results in a row count.
+    /// The schedule of checks.
     public var schedule: CheckSchedule
-    /// The longest time that a oneshot may run (`runtime`); nil for no limit.
+    /// How long a oneshot unit may run (`runtime`); nil for no limit.
     public var runtime: Duration?
-    /// Why the server cannot be followed; nil if it can.
+    /// The reason why the server cannot be followed; nil if it can.
     public var failure: String?
     /// The file and line of the entry.
     public var origin: Origin
@@ -35,12 +35,12 @@ public struct ServerConfiguration: Equatable, Sendable {
         self.origin = origin
     }
 
-    /// Whether clients can request a refresh, because the source loads the status.
+    /// Whether clients can request a refresh, because the source runs checks.
     public var isRefreshable: Bool { source.map { $0.delivery != .posted } ?? false }
 
-    /// How long a status stays fresh: `ttl`, or for checks twice the longest pause between loads; nil for ever.
+    /// How long a status stays fresh: `ttl`, or for checks twice the maximum pause between checks; nil for no limit.
     ///
-    /// Without a default, a check that gets no slot would show its last status for ever.
+    /// The default exists because a check that gets no slot would otherwise keep its last status indefinitely.
     public var lifetime: Duration? {
         timeToLive ?? (source?.delivery == .checked ? max(Self.shortestLifetime, schedule.longestPause * 2) : nil)
     }

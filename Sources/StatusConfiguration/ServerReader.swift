@@ -4,33 +4,33 @@ import SourceKinds
 import StatusModel
 import YAML
 
-/// A server's entry in one file, before `defaults` apply.
+/// A server's entry in one file, before `defaults` are applied.
 struct ServerDraft: Sendable {
     var description: String?
     var source: AnySourceSettings?
     var options = ServerOptions()
     var failure: String?
     var origin: Origin
-    /// Why the entry's file has become unusable; nil if it is usable.
+    /// The reason why the file has become unusable; nil if it is usable.
     var fileProblem: Problem?
-    /// The errors after the first one, which is ``failure``.
+    /// The errors in addition to ``failure``, which is the first one.
     var furtherErrors: [Problem] = []
 
-    /// The errors in the entry, without those of its file.
+    /// Returns the errors in the entry, without the errors of its file.
     func errors(of name: ServerName) -> [Problem] {
         guard let failure, fileProblem == nil else { return [] }
         return [Problem(.error, at: origin, server: name, reason: failure)] + furtherErrors
     }
 
-    /// The server, with `defaults` for what it leaves open.
+    /// Returns the server, with `defaults` for missing options.
     func configuration(with defaults: ServerOptions) -> ServerConfiguration {
         let options = options.over(defaults)
         var configuration = ServerConfiguration(
             description: description, source: source, placeholder: options.placeholder,
             failure: fileProblem.map(\.description) ?? failure.map { "\(origin): \($0)" }, origin: origin)
-        // An option that the source does not use must not count as a change.
+        // Unused options are dropped, so that they do not count as a change.
         if configuration.isRefreshable { configuration.schedule = options.schedule }
-        // A followed server needs no `ttl`: its status is right until the next event.
+        // A followed server needs no `ttl`: its status is correct until the next event.
         if source?.delivery == .followed {
             configuration.runtime = options.runtime
         } else {
@@ -40,7 +40,7 @@ struct ServerDraft: Sendable {
     }
 }
 
-/// The options that a server's entry may set, and `defaults` for all servers.
+/// The options that a server's entry may set, or `defaults` for all servers.
 struct ServerOptions: Sendable {
     var placeholder: String?
     var timeToLive: Duration?
@@ -52,7 +52,7 @@ struct ServerOptions: Sendable {
 
     static let keys = ["placeholder", "ttl", "interval", "timeout", "failures", "successes", "runtime"]
 
-    /// The keys of a schedule: when a check runs, and which results count.
+    /// The keys of a schedule.
     static let scheduleKeys: Set = ["interval", "timeout", "failures", "successes"]
 
     /// Reads the value of an option; returns false if `key` is not an option.
@@ -72,8 +72,8 @@ struct ServerOptions: Sendable {
 
     private static let longest = Duration.seconds(366 * 86_400)
 
-    /// The sources to which an option applies, in words; nil if it applies to this delivery.
-    static func users(of key: String, unlike delivery: SourceDelivery) -> String? {
+    /// Returns an explanation if an option does not apply to a delivery; nil if it does.
+    static func explanation(of key: String, for delivery: SourceDelivery) -> String? {
         switch (key, delivery) {
         case ("ttl", .followed): "the status of a unit is current while the system bus is connected"
         case ("runtime", .posted), ("runtime", .checked): "it applies to “unit”"
@@ -83,13 +83,13 @@ struct ServerOptions: Sendable {
         }
     }
 
-    /// The names of the source kinds with one of these deliveries, as in “a, b and c”.
+    /// Lists the source kinds with one of these deliveries: “a, b and c”.
     private static func list(of deliveries: [SourceDelivery]) -> String {
         let keys = deliveries.flatMap { delivery in SourceKinds.all.filter { $0.delivery == delivery }.map { $0.key } }
         return "\(keys.dropLast().joined(separator: ", ")) and \(keys.last ?? "")"
     }
 
-    /// These options, with `others` for the options that are not set.
+    /// Returns these options, with `others` for the options that are not set.
     func over(_ others: ServerOptions) -> ServerOptions {
         ServerOptions(
             placeholder: placeholder ?? others.placeholder, timeToLive: timeToLive ?? others.timeToLive,
@@ -121,7 +121,7 @@ struct ServerReader {
 
     static let keys = ["description"] + ServerOptions.keys + SourceKinds.keys
 
-    /// Reads the server; an error in it disables only this server.
+    /// Reads the entry; an error in it disables only this server.
     mutating func read(_ node: YAMLNode, key: YAMLNode) -> ServerDraft {
         var draft = ServerDraft(origin: reader.origin(of: key))
         var errors: [Problem] = []
@@ -197,10 +197,11 @@ struct ServerReader {
 
     /// Warns of a key that does not apply to this source kind.
     private mutating func warnIfMeaningless(_ key: YAMLNode, for source: AnySourceSettings) {
-        guard let word = key.string, let users = ServerOptions.users(of: word, unlike: source.delivery) else { return }
+        guard let word = key.string, let explanation = ServerOptions.explanation(of: word, for: source.delivery)
+        else { return }
         problems.append(
             Problem(
                 .warning, at: reader.origin(of: key), server: name,
-                reason: "“\(reader.key(key))” does not apply to “\(source.key)” and is ignored; \(users)"))
+                reason: "“\(reader.key(key))” does not apply to “\(source.key)” and is ignored; \(explanation)"))
     }
 }

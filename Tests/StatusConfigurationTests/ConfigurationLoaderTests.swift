@@ -13,7 +13,7 @@ import Testing
 
     private func name(_ text: String) throws -> ServerName { try #require(ServerName(text)) }
 
-    @Test("without any setting all posts are accepted; with one, only those to configured servers")
+    @Test("without settings, all posts are accepted; with settings, only posts to configured servers")
     func embedded() throws {
         #expect(try folder.load().configuration.acceptsAny)
         try folder.write("# accept: configured\n\n# servers: {}\n")
@@ -52,7 +52,7 @@ import Testing
         #expect(web.placeholder == "Starting")
     }
 
-    @Test("an unconfigured first selection is reported with its line, unless all posts are accepted")
+    @Test("selecting an unconfigured server is reported with its line, unless all posts are accepted")
     func selectsNobody() throws {
         try folder.write("servers: { db: { push: true } }\nselect: web")
         let problems = try folder.load().problems
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test(
-        "a drop-in that is checked alone is not blamed for other files; if the daemon never reads it, that is reported"
+        "checking a single drop-in reports no problems of other files, but reports that the daemon ignores it"
     )
     func dropInAlone() throws {
         try folder.write("select: db\nservers: { web: { push: true } }", to: "conf.d/web.yaml")
@@ -126,18 +126,19 @@ import Testing
         #expect(reasons("web.yml") == ["ignored because its name does not end in .yaml; rename it"])
     }
 
-    @Test("a drop-in that becomes invalid keeps its previous contents, with its servers failed; nothing replaces them")
+    @Test("a drop-in that becomes invalid keeps its previous contents, but its servers fail")
     func brokenDropIn() throws {
         try folder.write("servers: { db: { push: true }, web: { push: true } }")
         // Later files still override it.
         try folder.write("servers: { late: { push: true } }\nselect: late", to: "conf.d/z.yaml")
         let text =
-            "accept: any\nlimits: { connections: 7 }\ndefaults: { placeholder: mine }\nservers: { db: { notify: true }, late: { notify: true } }"
+            "accept: any\nlimits: { connections: 7 }\ndefaults: { placeholder: mine }\n"
+            + "servers: { db: { notify: true }, late: { notify: true } }"
         try folder.write(text, to: "conf.d/mine.yaml")
         let first = try folder.load()
         try folder.write(text + "\nselect: a b", to: "conf.d/mine.yaml")
         let broken = try folder.load(after: first)
-        // It is invalid in another way: its previous contents are still known.
+        // It is now invalid in another way, and its previous contents are still known.
         try folder.write("servers: [", to: "conf.d/mine.yaml")
         for loaded in [broken, try folder.load(after: broken)] {
             let configuration = loaded.configuration
@@ -153,7 +154,7 @@ import Testing
             #expect(configuration.servers[try name("web")]?.failure == nil)
             #expect(loaded.errors.count == 1)
         }
-        // The servers that it names now are failed, too.
+        // The servers that it contains now fail too.
         try folder.write("servers: { new: { push: true }, 'a b': { push: true } }", to: "conf.d/mine.yaml")
         let named = try folder.load(after: broken)
         for server in ["new", "db"] {
@@ -165,9 +166,7 @@ import Testing
                 == AnySourceSettings(PushSettings()))
     }
 
-    @Test(
-        "a drop-in that is invalid from the start disables the servers that it seems to describe, even those of other files"
-    )
+    @Test("a drop-in that is invalid from the start disables the servers that it seems to contain")
     func brokenAtFirst() throws {
         try folder.write("servers: { db: { push: true } }")
         try folder.write(
@@ -175,13 +174,13 @@ import Testing
         let loaded = try folder.load()
         #expect(loaded.configuration.servers[try name("db")]?.failure == loaded.errors.first?.description)
         #expect(loaded.configuration.limits == Limits())
-        // It is more severely invalid; its servers are still known.
+        // It cannot be parsed any more, but its servers are still known.
         try folder.write("servers: {", to: "conf.d/mine.yaml")
         let worse = try folder.load(after: loaded)
         #expect(worse.configuration.servers[try name("db")]?.failure == worse.errors.first?.description)
     }
 
-    @Test("an invalid drop-in that replaces one of the same name keeps that one's contents")
+    @Test("an invalid drop-in that replaces a valid one of the same name keeps its contents")
     func brokenOverride() throws {
         let vendor = try ConfigurationFolder()
         try folder.write("servers: { db: { push: true } }")
@@ -194,7 +193,7 @@ import Testing
         #expect(broken.configuration.servers[try name("db")]?.failure?.contains(folder.path) == true)
     }
 
-    @Test("a drop-in hides one of the same name in a less important directory; a link to /dev/null hides it altogether")
+    @Test("a drop-in, or a link to /dev/null, hides one of the same name in a directory of lower precedence")
     func masks() throws {
         let vendor = try ConfigurationFolder()
         try vendor.write("servers: { one: { push: true } }", to: "conf.d/1.yaml")
@@ -216,7 +215,7 @@ import Testing
         #expect(loaded.configuration.servers[try name("db")]?.failure == nil)
     }
 
-    @Test("an option of servers that is in no section has its place named")
+    @Test("a server's option outside of a section is reported with the right section")
     func optionOutside() throws {
         try folder.write("interval: 5s\nservers: { db: { push: true } }\n")
         let reasons = try folder.load().problems.map(\.reason)
@@ -224,7 +223,7 @@ import Testing
     }
 
     @Test(
-        "a wrong indentation or a missing space is named where it is",
+        "a wrong indentation or a missing space is reported with its line",
         arguments: [
             ("servers:\nweb:\n  push: true\n", 2, "if it is a server, indent it below “servers”"),
             ("servers:\n  web:\n  push: true\n", 3, "indent this line below the name of a server"),

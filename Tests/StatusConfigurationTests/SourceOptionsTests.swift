@@ -17,7 +17,7 @@ import Testing
         return (Dictionary(uniqueKeysWithValues: servers), loaded.problems)
     }
 
-    @Test("a server has the source, the schedule and the time to live of its entry")
+    @Test("source, schedule and time to live are read")
     func reads() throws {
         let (servers, problems) = try load(
             """
@@ -36,15 +36,13 @@ import Testing
         #expect(servers["cache"]?.timeToLive == .seconds(5400))
     }
 
-    @Test(
-        "defaults apply to servers of all files; later files override earlier ones, and a server's own options override all"
-    )
+    @Test("defaults apply to servers of all files; later files override earlier ones; a server's options override all")
     func defaults() throws {
         try folder.write(
             "defaults: { interval: 1h, ttl: 2h }\nservers: { a: { exec: [/a] } }", to: "conf.d/a.yaml")
         let (servers, problems) = try load(
-            "defaults: { interval: 1min, timeout: 3s, failures: 4 }\nservers: { b: { exec: [/b], timeout: 1s }, c: { unit: c } }"
-        )
+            "defaults: { interval: 1min, timeout: 3s, failures: 4 }\n"
+                + "servers: { b: { exec: [/b], timeout: 1s }, c: { unit: c } }")
         #expect(problems == [])
         #expect(servers["a"]?.schedule.interval == .seconds(3600))
         #expect(servers["a"]?.schedule.timeout == .seconds(3))
@@ -63,7 +61,7 @@ import Testing
         #expect(problems == [])
     }
 
-    @Test("a server whose source ignores the defaults stays the same when they change")
+    @Test("changed defaults do not change a server whose source ignores them")
     func unusedDefaults() throws {
         let server = "servers: { a: { push: true }, b: { exec: [/b] } }"
         let (before, _) = try load("defaults: { interval: 1h, failures: 2, runtime: 1h }\n\(server)")
@@ -88,11 +86,11 @@ import Testing
         #expect(servers["good"]?.failure == nil)
     }
 
-    @Test("all errors within a list, or within the header fields, are reported at once")
+    @Test("all errors in a list or in the header fields are reported")
     func severalMistakes() throws {
         let (_, problems) = try load(
-            "servers:\n  bad:\n    http:\n      url: http://a\n      status: [1, 200, two]\n      headers:\n        a b: c\n        d: [e]\n"
-        )
+            "servers:\n  bad:\n    http:\n      url: http://a\n      status: [1, 200, two]\n"
+                + "      headers:\n        a b: c\n        d: [e]\n")
         #expect(problems.map(\.origin.line) == [5, 5, 7, 8])
     }
 
@@ -127,7 +125,7 @@ import Testing
         #expect(servers["a"]?.failure == nil)
     }
 
-    @Test("a status that would go stale before the next load is a warning")
+    @Test("a ttl that makes a status stale before the next check is a warning")
     func staleBetweenLoads() throws {
         let (_, problems) = try load("servers:\n  a: { exec: [/a], interval: 1min, ttl: 1min }\n")
         #expect(problems.map(\.severity) == [.warning])
