@@ -64,7 +64,7 @@ private struct ChangedState {
     mutating func read(_ member: JSONName, from reader: inout JSONReader) throws(JSONError) {
         switch member {
         case "server": name = try ServerName?(from: &reader)
-        // Escaped again, because the peer may not be statusd.
+        // Escape it again, because the peer may not be statusd.
         case "text": text = try String?(from: &reader).flatMap { StatusText(fitting: $0) }
         case "level": level = try Level?(from: &reader)
         case "phase": phase = try Phase?(from: &reader)

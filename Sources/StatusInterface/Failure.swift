@@ -9,9 +9,9 @@ public struct Failure: JSONReadable, JSONWritable, Hashable, Sendable, CustomStr
     public var file: String
     /// The line, counted from 1.
     public var line: Int?
-    /// The server it is about.
+    /// The affected server, if any.
     public var server: String?
-    /// What is wrong and what to do.
+    /// The reason, and what to do about it.
     public var reason: String
 
     public init(file: String, line: Int?, server: String?, reason: String) {

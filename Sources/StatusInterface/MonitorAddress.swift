@@ -6,18 +6,19 @@ public import Varlink
 
 /// The standard addresses of the daemon.
 public enum MonitorAddress {
-    /// The environment variable with the address.
+    /// The environment variable that contains the address.
     public static let variable = "STATUSD_ADDRESS"
-    /// The path of the socket that the system's service manager listens on.
+    /// The path of the system's socket, on which systemd listens.
     public static let system = "/run/statusd/\(MonitorInterface.name)"
 
-    /// `STATUSD_ADDRESS`, or the user's socket if the user has run a daemon, or the system's.
+    /// Returns the default address.
     ///
-    /// A user's daemon leaves its directory behind, so that requests do not reach the system's daemon during a restart.
-    /// `RUNTIME_DIRECTORY` belongs to the service that runs the client, so it is not used: that service's user could
-    /// impersonate the daemon.
+    /// This is `STATUSD_ADDRESS`, or the user's socket if the user has ever run a daemon, or the system's socket. A
+    /// user's daemon leaves its directory behind, so that requests do not reach the system's daemon during a restart.
+    /// `RUNTIME_DIRECTORY` is not used: it belongs to the service that runs the client, whose user could impersonate
+    /// the daemon.
     ///
-    /// - Throws: ``IOError/Code/invalidAddress`` if the variable is not an address.
+    /// - Throws: ``IOError/Code/invalidAddress`` if the variable is invalid.
     public static func standard(
         environment: [String: String], isRoot: Bool, exists: (String) -> Bool = fileExists
     ) throws(IOError) -> VarlinkAddress {
@@ -44,14 +45,14 @@ public enum MonitorAddress {
             ? try VarlinkAddress(parsing: text) : .unix(try UnixAddress(parsing: text))
     }
 
-    /// The socket beside the control socket at `path` that answers only while the daemon runs.
+    /// Returns the path of the live socket, next to the control socket at `path`.
     ///
-    /// The service manager does not listen on it, so connecting to it never starts a daemon.
+    /// It answers only while the daemon runs: systemd does not listen on it, so connecting to it never starts a daemon.
     public static func live(_ path: String) -> String { path + ".live" }
 
-    /// The socket to connect to for the daemon at `address`.
+    /// Returns the socket to connect to for the daemon at `address`.
     ///
-    /// - Parameter mayStart: whether connecting may start the daemon. The service manager's socket starts it even if an
+    /// - Parameter mayStart: whether connecting may start the daemon. systemd's socket starts it even if an
     ///   administrator has stopped it.
     package static func socket(
         of address: UnixAddress, mayStart: Bool, exists: (String) -> Bool = fileExists

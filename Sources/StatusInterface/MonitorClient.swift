@@ -5,17 +5,17 @@ public import StatusModel
 public import Varlink
 
 extension MonitorClient {
-    /// How long the daemon may take to report that a wait has timed out.
+    /// How long the daemon may take to report that a wait timed out.
     private static let grace = Duration.seconds(1)
-    /// The longest time between two events; the daemon sends one at least every thirty seconds.
+    /// The maximum time between two events; the daemon sends one at least every 30 s.
     private static let longestSilence = Duration.seconds(90)
 
     /// Connects to the daemon at `address`.
     ///
     /// - Parameters:
     ///   - mayStart: whether connecting may start the daemon.
-    ///   - timeout: how long to wait for room in the daemon's backlog.
-    ///   - errorOutput: standard error of a program; nil for that of this process.
+    ///   - timeout: how long to wait for space in the daemon's backlog.
+    ///   - errorOutput: standard error of a program; nil for standard error of this process.
     public nonisolated static func connect(
         to address: VarlinkAddress, mayStart: Bool = true, timeout: Duration = .seconds(5),
         errorOutput: OwnedDescriptor? = nil
@@ -32,8 +32,8 @@ extension MonitorClient {
         }
     }
 
-    /// A socket that is connected to the daemon at `address`; the parameters are those of
-    /// ``connect(to:mayStart:timeout:)``.
+    /// Connects a socket to the daemon at `address`; for the parameters, see
+    /// ``connect(to:mayStart:timeout:errorOutput:)``.
     public nonisolated static func socket(
         at address: UnixAddress, mayStart: Bool = true, timeout: Duration = .seconds(5)
     ) async throws(VarlinkClientError) -> OwnedDescriptor {
@@ -45,9 +45,9 @@ extension MonitorClient {
         }
     }
 
-    /// Loads a server's status now; returns the event at the end of it.
+    /// Checks a server now; returns the event at the end of the check.
     ///
-    /// The load itself has no time limit; only the event at its start does.
+    /// Only the event at the start has a timeout, not the check itself.
     public func refreshed(server: String?) async throws(MonitorError) -> Event {
         var last: Event?
         for try await reply in try refreshReplies(server: server) { last = reply.event }
@@ -64,7 +64,7 @@ extension MonitorClient {
             mayComeLater: parameters.mayComeLater, silence: Self.longestSilence)
     }
 
-    /// Waits until a server has a level or a text; without a timeout, for ever.
+    /// Waits until a server has a level or a text; without a timeout, it waits indefinitely.
     public func wait(
         server: ServerName, level: Level?, text: String?, timeout: Duration?, since: Cursor? = nil
     ) async throws(MonitorError) -> ServerState {
@@ -75,7 +75,9 @@ extension MonitorClient {
         ).server
     }
 
-    /// Checks that the daemon answers calls; a wait without a timeout would not notice that it hangs.
+    /// Checks that the daemon answers calls.
+    ///
+    /// A wait without a timeout would not notice a daemon that hangs.
     public func checkAnswers(within timeout: Duration = VarlinkConnection.replyTimeout) async throws(MonitorError) {
         _ = try await connection.call(
             "org.varlink.service.GetInfo", NoMembers(), returning: NoMembers.self, failure: MonitorError.self,

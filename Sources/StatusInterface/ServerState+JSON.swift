@@ -8,7 +8,7 @@ extension ServerState: JSONReadable, JSONWritable {
         var name: ServerName?
         var source: String?
         var phase: Phase?
-        // Members come in any order, so the server is made when all have been read.
+        // Members may be in any order, so the server is created after all of them have been read.
         var optional = Optionals()
         try reader.object { member, reader throws(JSONError) in
             switch member {

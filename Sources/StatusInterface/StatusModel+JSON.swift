@@ -57,10 +57,10 @@ extension Cursor: JSONReadable, JSONWritable {
     }
 }
 
-/// The encoded form of a time, so that equal times are encoded once.
+/// An encoded time, so that equal times are encoded only once.
 private struct EncodedTime: JSONWritable {
     private let time: Timestamp
-    /// The characters of the time.
+    /// The 24 characters of the time.
     private var text: (UInt64, UInt64, UInt64) = (0, 0, 0)
 
     @inline(__always)
@@ -72,20 +72,20 @@ private struct EncodedTime: JSONWritable {
         }
     }
 
-    /// This one if `other` is the same time; otherwise the encoded `other`.
+    /// Returns this value if `other` is the same time; otherwise encodes `other`.
     @inline(__always)
     func or(_ other: Timestamp) -> EncodedTime { other == time ? self : EncodedTime(other) }
 
     @inline(__always)
     func write(to writer: inout JSONWriter) {
-        writer.plainString(length: Timestamp.length) { place in
-            UnsafeMutableRawPointer(place).storeBytes(of: text, as: (UInt64, UInt64, UInt64).self)
+        writer.plainString(length: Timestamp.length) { start in
+            UnsafeMutableRawPointer(start).storeBytes(of: text, as: (UInt64, UInt64, UInt64).self)
         }
     }
 }
 
 extension Status: JSONReadable, JSONWritable {
-    // Unknown members are ignored, so that a client understands newer daemons.
+    // Unknown members are ignored, so that clients understand newer daemons.
     public init(from reader: inout JSONReader) throws(JSONError) {
         var text: StatusText?
         var level: Level?
@@ -94,7 +94,7 @@ extension Status: JSONReadable, JSONWritable {
         var updatedAt: Timestamp?
         try reader.object { name, reader throws(JSONError) in
             switch name {
-            // Escaped again, because the peer may not be statusd.
+            // Escape it again, because the peer may not be statusd.
             case "text": text = StatusText(fitting: try reader.string())
             case "level": level = try Level(from: &reader)
             case "changedAt": changedAt = try Timestamp(from: &reader)
@@ -120,5 +120,61 @@ extension Status: JSONReadable, JSONWritable {
             writer.member("levelChangedAt", changed.or(levelChangedAt))
             writer.member("updatedAt", changed.or(updatedAt))
         }
+    }
+}
+
+extension Event: JSONReadable, JSONWritable {
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        var kind: EventKind?
+        var cursor: Cursor?
+        var server: ServerState?
+        var servers: [ServerState]?
+        var missed: Int?
+        try reader.object { name, reader throws(JSONError) in
+            switch name {
+            case "kind": kind = try EventKind(from: &reader)
+            case "cursor": cursor = try Cursor(from: &reader)
+            case "server": server = try ServerState?(from: &reader)
+            case "servers": servers = try [ServerState]?(from: &reader)
+            case "missed": missed = try Int?(from: &reader)
+            default: try reader.skip()
+            }
+        }
+        guard let kind else { throw .missingMember("kind") }
+        guard let cursor else { throw .missingMember("cursor") }
+        self.init(kind: kind, cursor: cursor, server: server, servers: servers, missed: missed)
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("kind", kind)
+            writer.member("cursor", cursor)
+            if let snapshot { writer.member("server", snapshot.state) }
+            writer.member("servers", servers)
+            writer.member("missed", missed)
+        }
+    }
+}
+
+/// Reads values from a peer that may not be statusd: no value may crash a client or make it use much memory.
+extension JSONReader {
+    /// The maximum length of a text that is kept, in bytes; statusd's texts are shorter.
+    private static let longestText = 4096
+    /// The maximum number of milliseconds or changes: 35,000 years, small enough to sum up a thousand buckets.
+    private static let largestAmount = 1 << 50
+
+    /// Reads a text for people and escapes controls; a text that is too long is cut and ends in `…`.
+    mutating func visibleText() throws(JSONError) -> String {
+        VisibleText.excerpt(try string(), bytes: Self.longestText)
+    }
+
+    /// Reads a text for people, or null.
+    mutating func visibleTextIfAny() throws(JSONError) -> String? { try isNull() ? nil : try visibleText() }
+
+    /// Reads milliseconds, or a number of changes.
+    mutating func amount() throws(JSONError) -> Int {
+        let number = try integer()
+        guard 0...Self.largestAmount ~= number else { throw JSONError(.number) }
+        return number
     }
 }

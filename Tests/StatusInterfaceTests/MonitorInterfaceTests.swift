@@ -8,7 +8,7 @@ import Testing
 import Varlink
 
 @Suite("The control interface") struct MonitorInterfaceTests {
-    @Test("its enumerations are those of the model, and org.statusd.monitor(7) has each method, event and error")
+    @Test("the enumerations match the model, and org.statusd.monitor(7) has each method, event and error")
     func description() throws {
         let description = try InterfaceDescription(parsing: MonitorInterface.text)
         #expect(description.name == MonitorInterface.name)
@@ -33,7 +33,7 @@ import Varlink
         #expect(names("EventKind") == EventKind.allCases.map(\.rawValue))
     }
 
-    @Test("its structures are written with the members that it describes, and read back as they were written")
+    @Test("structures are written with the described members, and read back unchanged")
     func structures() throws {
         let server = try Self.server()
         let event = Event(
@@ -46,7 +46,7 @@ import Varlink
         try expectDescribed("Failure", Failure(file: "/etc/f", line: 1, server: "db", reason: "r"))
     }
 
-    /// A server without a default value.
+    /// A server in which no member has its default value.
     private static func server() throws -> ServerState {
         let name = try #require(ServerName("db"))
         var state = ServerState(name: name, description: "Primary", source: "push", phase: .loaded, message: "m")
@@ -99,8 +99,7 @@ import Varlink
 
 @Suite("The daemon's address") struct MonitorAddressTests {
     @Test(
-        "the variable has priority, then the user's daemon if there is one, then the system's; RUNTIME_DIRECTORY is ignored"
-    )
+        "the variable has priority, then the user's daemon, then the system's daemon; RUNTIME_DIRECTORY is ignored")
     func standard() throws {
         func address(_ environment: [String: String], isRoot: Bool = false, exists: [String] = []) throws -> String {
             try MonitorAddress.standard(environment: environment, isRoot: isRoot) { exists.contains($0) }.description
@@ -114,13 +113,13 @@ import Varlink
         #expect(
             try address(["XDG_RUNTIME_DIR": "/u"], exists: [system, "/u/statusd"])
                 == "unix:/u/statusd/org.statusd.monitor")
-        // The XDG Base Directory Specification: relative paths are ignored.
+        // Relative paths are ignored (XDG Base Directory Specification).
         #expect(try address(["XDG_RUNTIME_DIR": "u"], exists: [system, "u/statusd"]) == "unix:" + system)
         #expect(try address([:]) == "unix:" + system)
         #expect(try address(["STATUSD_ADDRESS": ""]) == "unix:" + system)
     }
 
-    @Test("what a peer that is not statusd sends cannot overflow a sum, nor need much memory")
+    @Test("the values of a peer that is not statusd cannot overflow a sum or use much memory")
     func hostilePeer() throws {
         for (member, value) in [("ok", "9223372036854775807"), ("none", "-1"), ("critical", "1125899906842625")] {
             #expect(throws: JSONError.self) {
@@ -141,14 +140,14 @@ import Varlink
         #expect(state.description == String(repeating: "é", count: 2048) + "…")
     }
 
-    @Test("a client that may not start the daemon connects beside the service manager's socket if a daemon is there")
+    @Test("a client that must not start the daemon uses the live socket if there is one")
     func live() {
         func socket(_ address: UnixAddress, mayStart: Bool, exists: [String] = []) -> String {
             MonitorAddress.socket(of: address, mayStart: mayStart) { exists.contains($0) }.description
         }
         #expect(socket(.path("/s"), mayStart: true, exists: ["/s.live"]) == "unix:/s")
         #expect(socket(.path("/s"), mayStart: false, exists: ["/s.live"]) == "unix:/s.live")
-        // The daemon listened by itself, and has ended.
+        // There is no live socket: the daemon has ended, or listens by itself.
         #expect(socket(.path("/s"), mayStart: false) == "unix:/s")
         #expect(socket(.abstract("s"), mayStart: true) == "unix:@s")
     }
