@@ -13,23 +13,21 @@ let settings: [SwiftSetting] = [
 ]
 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
-/// Only the daemon and SystemdServiceLifecycle need it: with `traits: []`, whoever uses another library does not even
-/// resolve it.
+/// Only the daemon and SystemdServiceLifecycle need it; with `traits: []`, users of other libraries do not resolve it.
 let lifecycle = Target.Dependency.product(
     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["ServiceLifecycle"]))
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 
-/// The kinds of sources, each a folder in Sources/StatusSources; what they share is a folder like theirs.
+/// The source kinds, each a folder in Sources/StatusSources, and the folder of shared code.
 let kinds = ["Shared", "Push", "Notify", "Unit", "Exec", "TCP", "File", "HTTP"]
-/// A part of each of these folders: Settings is what a configuration says of a source (target SourceKinds), Source what
-/// runs for it (StatusSources), and Tests are the tests of both (StatusSourcesTests).
+/// Returns parts of each of these folders: Settings is the configuration of a source (target SourceKinds), Source is
+/// the code that runs for it (StatusSources), and Tests contains the tests of both (StatusSourcesTests).
 func folders(_ parts: String...) -> [String] { parts.flatMap { part in kinds.map { "\($0)/\(part)" } } }
 
-// A target imports only targets above it in this list; CONTRIBUTING.md says what may not go into each.
+// A target imports only targets above it in this list; CONTRIBUTING.md describes the targets.
 let package = Package(
     name: "statusd",
-    // For NotificationStreams and NotificationStreamsFoundation, which need Mutex and TaskExecutor; all else needs
-    // Linux.
+    // NotificationStreams and NotificationStreamsFoundation need Mutex and TaskExecutor; everything else needs Linux.
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "NotificationStreams", targets: ["NotificationStreams"]),
@@ -57,9 +55,9 @@ let package = Package(
             name: "NotificationStreamsFoundation", dependencies: ["NotificationStreams"]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
-        // No pkgConfig: it would link libcurl, which is loaded when the first http server needs it.
+        // No pkgConfig, which would link libcurl: it is loaded when the first http server needs it.
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-        // No pkgConfig: it would link the shared library.
+        // No pkgConfig, which would link the shared library.
         .systemLibrary(name: "CYAML", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
@@ -122,9 +120,7 @@ let package = Package(
             name: "StatusCommands",
             dependencies: [
                 "Suggestions", "TerminalText", "TerminalScreen", "Arguments", "CLinux", "EventLoopIO", "Varlink",
-                "StatusModel",
-                "SourceKinds",
-                "StatusInterface", "StatusConfiguration",
+                "StatusModel", "SourceKinds", "StatusInterface", "StatusConfiguration",
             ]),
         .executableTarget(
             name: "statusd",
@@ -136,7 +132,7 @@ let package = Package(
         .target(
             name: "StatusTestSupport", dependencies: ["StatusModel", "StatusMonitor", logging]),
         .target(name: "NotificationStreamsTestSupport"),
-        // Linked into all tests, which import nothing from it. It has no headers, but their folder must exist.
+        // Linked into all tests, which import nothing from it. It has no headers, but the folder must exist.
         .target(name: "CThreadSanitizer", publicHeadersPath: "."),
         .testTarget(
             name: "NotificationStreamsTests", dependencies: ["NotificationStreams", "NotificationStreamsTestSupport"]),
@@ -201,7 +197,7 @@ let package = Package(
     ]
 )
 
-// Nobody needs the benchmarks to build statusd; Tests/Benchmarks/run asks for them.
+// The benchmarks are built only by Tests/Benchmarks/run.
 if Context.environment["STATUSD_BENCHMARKS"] != nil {
     package.targets.append(
         .executableTarget(
@@ -210,8 +206,8 @@ if Context.environment["STATUSD_BENCHMARKS"] != nil {
             path: "Tests/Benchmarks/InProcess"))
 }
 
-// Nor Varlink's certification, nor an example with swift-service-lifecycle, which would take a package of its own a
-// minute to build; packaging/test asks for them.
+// Varlink's certification and the example with swift-service-lifecycle are built only by packaging/test. As separate
+// packages, they would take a minute longer to build.
 if Context.environment["STATUSD_CERTIFICATION"] != nil {
     package.targets += [
         .executableTarget(
@@ -223,8 +219,8 @@ if Context.environment["STATUSD_CERTIFICATION"] != nil {
     ]
 }
 
-// Nor the fuzzing of what others send. Tests/Fuzzing/run asks for it, and gives it a build folder of its own, because
-// all targets are instrumented.
+// The fuzzing targets are built only by Tests/Fuzzing/run, in a separate build folder, because all targets are
+// instrumented.
 let isFuzzing = Context.environment["STATUSD_FUZZING"] != nil
 if isFuzzing {
     package.targets += [
@@ -234,16 +230,15 @@ if isFuzzing {
             dependencies: [
                 "FuzzingDriver", "YAML", "StreamSafeText", "EventLoopIO", "VarlinkDescription", "VarlinkGeneration",
                 "Varlink", "StatusModel", "SourceKinds", "StatusWorkers", "StatusMonitor", "StatusStore",
-                "StatusSources",
-                "StatusInterface", "StatusConfiguration", "SQLite",
+                "StatusSources", "StatusInterface", "StatusConfiguration", "SQLite",
             ],
             path: "Tests/Fuzzing/Targets"),
     ]
 }
 
-/// The sanitizers of a target.
+/// Returns the sanitizers of a target.
 ///
-/// Under that for fuzzing, the compiler makes no main function; the driver has that of the target Fuzzing.
+/// With the fuzzing sanitizer, the compiler generates no main function; the driver contains the one of target Fuzzing.
 func sanitizers(of target: Target) -> String {
     target.type == .executable && target.name != "Fuzzing" ? "address" : "fuzzer,address"
 }

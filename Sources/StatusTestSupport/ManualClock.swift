@@ -19,7 +19,7 @@ package final class ManualClock: Clock, Sendable {
         var sleepers: [Int: (deadline: Instant, continuation: CheckedContinuation<Void, any Error>)] = [:]
         var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
-        /// Removes and returns those whose number of sleepers is reached.
+        /// Removes and returns the waiters whose number of sleepers is reached.
         mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
             defer { waiters.removeAll { $0.count <= sleepers.count } }
             return waiters.filter { $0.count <= sleepers.count }.map(\.continuation)
@@ -28,7 +28,7 @@ package final class ManualClock: Clock, Sendable {
 
     private let state = Mutex(State())
 
-    /// A clock at zero.
+    /// Creates a clock at zero.
     package init() {}
 
     package var now: Instant { state.withLock { $0.now } }
@@ -54,7 +54,7 @@ package final class ManualClock: Clock, Sendable {
         }
     }
 
-    /// Returns when so many tasks sleep.
+    /// Returns when this many tasks are sleeping.
     package func sleeper(_ count: Int = 1) async {
         await withCheckedContinuation { continuation in
             let waiters = state.withLock { state in
@@ -65,7 +65,7 @@ package final class ManualClock: Clock, Sendable {
         }
     }
 
-    /// Advances the clock and wakes the tasks whose time has come.
+    /// Advances the clock and wakes the tasks whose deadline has passed.
     package func advance(by duration: Duration) {
         let due = state.withLock { state in
             state.now = state.now.advanced(by: duration)

@@ -17,7 +17,7 @@ package final class LogRecorder: Sendable {
 
     private let kept = Mutex<[Entry]>([])
 
-    /// A recorder without entries.
+    /// Creates a recorder without entries.
     package init() {}
 
     /// The messages, in order.

@@ -22,8 +22,7 @@ enum Main {
     private static let state = Option(
         "state", value: "DIRECTORY",
         help: "Keep the state and the history in this directory; “none”: keep nothing.",
-        default: StateLocation.standard,
-        completion: .files
+        default: StateLocation.standard, completion: .files
     ) { text throws(InvalidValue) in
         if text == "none" { return .none }
         guard text.hasPrefix("/") else { throw InvalidValue("must be an absolute path, or none") }
@@ -46,7 +45,8 @@ enum Main {
     private static let program = Command<Void>(
         "statusd", abstract: "Follow the status of servers, one of them selected.",
         discussion:
-            "Exit status: 0 stopped by a signal, 1 failed, 64 invalid command line, 78 invalid configuration.\n\n“statusd executor” runs plugins for the daemon; statusd-executor.service starts it.",
+            "Exit status: 0 stopped by a signal, 1 failed, 64 invalid command line, 78 invalid configuration.\n\n"
+            + "“statusd executor” runs plugins for the daemon; statusd-executor.service starts it.",
         parameters: [config, state, logLevel])
 
     private static let charset = Charset(environment: ProcessEnvironment.current)
