@@ -82,7 +82,7 @@ struct CommandLineReader<Status: Sendable> {
 
     private var longOptions: [String] { parameters.filter { !$0.isArgument }.map { "--\($0.name)" } }
 
-    /// Suggests a meaning for a word with a single hyphen: a long option, by name or first letter, or an argument.
+    /// Suggests a long option, by name or first letter, or an argument for a word with a single hyphen.
     private func advice(for word: String) -> String {
         let initial = Set(longOptions.filter { word.count == 2 && $0.hasPrefix("-\(word.lowercased())") })
         let meant = initial.count == 1 ? initial.first : nil

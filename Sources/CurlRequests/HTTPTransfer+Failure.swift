@@ -68,7 +68,7 @@ extension HTTPTransfer {
     private static let closedUnanswered = "connection closed without a response"
     static let closedWithin = "connection closed before the end of the response"
 
-    /// Returns the resource that this host lacked to try one of the addresses (a descriptor, memory or a port), if any.
+    /// Returns the resource that this host lacked to try an address: a descriptor, memory or a port.
     func shortage(_ code: CURLcode) -> String? {
         if let socketShortage { return Self.phrase(socketShortage) }
         guard code == CURLE_COULDNT_CONNECT else { return nil }

@@ -156,7 +156,9 @@ extension Event: JSONReadable, JSONWritable {
     }
 }
 
-/// Reads values from a peer that may not be statusd: no value may crash a client or make it use much memory.
+/// Reads values from a peer that may not be statusd.
+///
+/// No value may crash a client or make it use much memory.
 extension JSONReader {
     /// The maximum length of a text that is kept, in bytes; statusd's texts are shorter.
     private static let longestText = 4096

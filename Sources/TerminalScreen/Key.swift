@@ -37,8 +37,9 @@ public struct KeyDecoder {
         return keys
     }
 
-    /// Drops the pending sequence, to be called when nothing has followed for a while; returns the escape key if it was
-    /// that.
+    /// Drops the pending sequence, and returns the escape key if that was pressed.
+    ///
+    /// Call it when nothing has followed for a while.
     public mutating func flush() -> [Key] {
         defer { pending = [] }
         return pending == [0x1B] ? [.escape] : []

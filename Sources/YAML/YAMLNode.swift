@@ -58,7 +58,9 @@ public struct YAMLNode: Sendable {
         return ["", "~", "null", "Null", "NULL"].contains(text)
     }
 
-    /// The truth value of a plain `true`, `yes`, `on`, `false`, `no` or `off`, as in YAML 1.1; nil for other values.
+    /// The truth value of a plain scalar; nil for other values.
+    ///
+    /// As in YAML 1.1, `true`, `yes`, `on`, `false`, `no` and `off` have one.
     public var bool: Bool? {
         guard case .scalar(let text, isPlain: true) = content else { return nil }
         switch text.lowercased() {

@@ -6,7 +6,9 @@ public import Varlink
 public enum HTTPOutcome: JSONReadable, JSONWritable, Sendable, Equatable {
     /// The response is as expected: its status code, and the duration of the request.
     case expected(statusCode: Int, duration: Duration)
-    /// There is no response, or an unexpected one, for this reason: a short phrase in lower case, without a full stop.
+    /// There is no response, or an unexpected one, for this reason.
+    ///
+    /// It is a short phrase in lower case, without a full stop.
     case unexpected(reason: String)
     /// The request could not be made because this host lacks a resource; the state of the server is unknown.
     case notMade(reason: String)

@@ -43,7 +43,9 @@ struct NotifyMessage: Equatable {
         }
     }
 
-    /// Returns the end of a line: a newline, a NUL or the end of the datagram; nil after the last line.
+    /// Returns the end of a line; nil after the last line.
+    ///
+    /// A line ends at a newline, at a NUL or at the end of the datagram.
     private static func endOfLine(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
         guard start < bytes.count, let base = bytes.baseAddress else { return nil }
         let newline = memchr(base + start, 0x0A, bytes.count - start).map { UnsafeRawPointer($0) - base } ?? bytes.count

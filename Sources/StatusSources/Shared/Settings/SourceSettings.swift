@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import StatusModel
 public import YAML
 
 /// The settings of a server's source; each kind in ``SourceKinds/all`` has a type.
@@ -75,6 +74,21 @@ public struct AnySourceSettings: Sendable {
         for part in [key] + base.subjectParts { hash.combine(part) }
         return Int64(bitPattern: hash.value)
     }
+}
+
+/// A hash that is the same in every run, unlike Swift's own: FNV-1a with 64 bits.
+///
+/// It is not cryptographic: two texts with the same hash are easy to find.
+private struct StableHash {
+    private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
+
+    /// Adds a text and its end, so that two texts differ from their concatenation.
+    mutating func combine(_ text: String) {
+        for byte in text.utf8 { combine(byte) }
+        combine(0)
+    }
+
+    private mutating func combine(_ byte: UInt8) { value = (value ^ UInt64(byte)) &* 0x100_0000_01b3 }
 }
 
 extension AnySourceSettings: Equatable {

@@ -81,7 +81,7 @@ struct ConnectionAttempts {
 
     init(_ addresses: [InternetAddress]) { rest = addresses.prefix(Self.maximumAddresses) }
 
-    /// Returns the address to try now, and whether to start a timer for the next one; nil if there is none.
+    /// Returns the address to try now, if any, and whether to start a timer for the next one.
     mutating func next() -> (address: InternetAddress, needsTimer: Bool)? {
         guard underway < Self.maximumUnderway, let address = rest.popFirst() else { return nil }
         underway += 1

@@ -195,7 +195,7 @@ private enum PoolLimits {
     static let ending = OwnedDescriptor.limit / 16
 }
 
-/// Two workers were lost during a call, or one was lost and too little time was left for a second one.
+/// Two workers were lost during a call, or too little time was left after the first loss.
 struct WorkerLost: Error {}
 
 /// No call is made because the server's previous call does not end.
