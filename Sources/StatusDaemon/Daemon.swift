@@ -154,8 +154,8 @@ public struct Daemon: Sendable {
             throw DaemonError(
                 .system,
                 """
-                the limit of open files is \(OwnedDescriptor.limit), but at least \(Self.fewestDescriptors) are required; \
-                raise LimitNOFILE= of the service, or “ulimit -n”
+                the limit of open files is \(OwnedDescriptor.limit), but at least \(Self.fewestDescriptors) are \
+                required; raise LimitNOFILE= of the service, or “ulimit -n”
                 """
             )
         }

@@ -49,7 +49,8 @@ struct TrustedDirectory {
             throw DaemonError(
                 .system,
                 """
-                the directory \(path) belongs to user \(owner); start the service, run statusd as that user, or \(advice)
+                the directory \(path) belongs to user \(owner); start the service, run statusd as that user, or \
+                \(advice)
                 """
             )
         }

@@ -59,7 +59,8 @@ import Testing
     func combining() {
         for (before, after) in [("\u{600}", ""), ("", "\u{301}")] {
             let text =
-                "\(before)%\(after){A1:x:} \(before)%{A1:x:} \(before)#\(after)[x] \(before)<\(after)b> \(before)&\(after)"
+                "\(before)%\(after){A1:x:} \(before)%{A1:x:} \(before)#\(after)[x] "
+                + "\(before)<\(after)b> \(before)&\(after)"
             #expect(!line(.polybar, text, "ok").unicodeScalars.map(String.init).joined(separator: "|").contains("%|{"))
             #expect(line(.tmux, text, "ok").unicodeScalars.count { $0 == "#" } == 4)
             let pango = BarFormat.waybar.escape(text).unicodeScalars

@@ -34,8 +34,8 @@ final class SourceFactory {
         let budget = CheckBudget(CheckLimits()) { server, delay, key in
             delays.log(
                 """
-                the check of \(server) waited \(TimeSpan.text(delay)) for a check slot, longer than its interval; raise \
-                “limits: { \(key): … }” or lower “timeout”
+                the check of \(server) waited \(TimeSpan.text(delay)) for a check slot, longer than its interval; \
+                raise “limits: { \(key): … }” or lower “timeout”
                 """, about: "delays", metadata: ["server": "\(server)"])
         }
         environment = SourceEnvironment(
