@@ -18,7 +18,7 @@ import Testing
             monitor: monitor, runner: SourceRunner(), directories: directories, logger: logger)
         return Reloader(
             reading: ConfigurationReading(location: .directories([])),
-            registry: ServerRegistry(monitor: monitor, factory: factory, logger: logger), logger: logger, pause: .zero)
+            registry: ServerRegistry(monitor: monitor, factory: factory, logger: logger), logger: logger)
     }
 
     @Test("calls during a reload share the next one")

@@ -28,9 +28,6 @@ final class Reloader {
     private let reading: ConfigurationReading
     private let registry: ServerRegistry
     private let logger: Logger
-    private let pause: Duration
-    /// How long the last reload kept the loop busy; a multiple of that is reserved for clients.
-    private var timeOnLoop = Duration.zero
     private let outcomes: LogLimiter
     private let failures: LogLimiter
     /// The callers of the current reload, and those of the next.
@@ -50,15 +47,10 @@ final class Reloader {
     var onReload: @EventLoop (ReadConfiguration?) -> Void = { _ in }
 
     /// Creates a reloader that is not running.
-    ///
-    /// - Parameter pause: the pause after each reload, because each of them also costs the service manager time.
-    init(
-        reading: ConfigurationReading, registry: ServerRegistry, logger: Logger, pause: Duration = .milliseconds(50)
-    ) {
+    init(reading: ConfigurationReading, registry: ServerRegistry, logger: Logger) {
         self.reading = reading
         self.registry = registry
         self.logger = logger
-        self.pause = pause
         outcomes = LogLimiter(logger, .info, burst: Self.reloadsLogged)
         failures = LogLimiter(logger, .error, burst: Self.reloadsLogged)
         (wakeUps, wakeUp) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -76,7 +68,6 @@ final class Reloader {
             (current, next) = (next, [:])
             let outcome = await perform(isDryRun: isDryRun, for: caller)
             resumeCurrent(outcome)
-            try? await EventLoop.sleep(for: max(pause, timeOnLoop * 10))
         }
         hasEnded = true
         (current, next) = (next, [:])
@@ -154,9 +145,7 @@ final class Reloader {
     }
 
     private func apply(_ plan: ReloadPlan, _ origin: Logger.Metadata) -> ReloadReply {
-        let begin = ContinuousClock.now
         let (reply, read) = (registry.apply(plan), plan.read)
-        timeOnLoop = ContinuousClock.now - begin
         onReload(read)
         let changes = "\(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed"
         let isLogged = outcomes.log(
