@@ -24,7 +24,7 @@ public struct Daemon: Sendable {
     /// Creates a daemon that is not running.
     ///
     /// - Parameters:
-    ///   - configuration: the file or directory that the command line names; nil for the standard places.
+    ///   - configuration: the file or directory on the command line; nil for the standard locations.
     ///   - state: where to keep the state and the history.
     ///   - environment: the process's environment.
     ///   - logLevel: the lowest level to log.
@@ -41,22 +41,22 @@ public struct Daemon: Sendable {
         }
     }
 
-    /// Prepares the process, before any thread exists: signals wait until the daemon takes them, and workers leave no
-    /// zombies.
+    /// Prepares the process before any thread exists: blocks the signals that the daemon handles, and makes the kernel
+    /// reap workers.
     public static func prepare() {
         // Returns the memory of large buffers to the system as soon as they are freed. By default the threshold grows
         // with the allocations, and small blocks between freed buffers keep the heap large.
         mallopt(M_MMAP_THRESHOLD, 32 * 1024)
         SignalSource.block(SignalService.signals)
         signal(SIGCHLD, SIG_IGN)
-        // The reader of its standard error may end; under systemd it is ignored anyway.
+        // The reader of standard error may exit. (Under systemd, SIGPIPE is ignored anyway.)
         signal(SIGPIPE, SIG_IGN)
     }
 
     /// Runs on the main thread until SIGTERM or SIGINT, and ends the process with its exit status.
     public func runAndExit() -> Never { EventLoop.runProcess { await run() } }
 
-    /// Tells clients that wait for this process why it does not become a daemon.
+    /// Reports to waiting clients why the daemon does not start.
     public static func tellClients(ofFailedStart reason: String) async {
         _ = try? await endingAtSignals { await FailedStart.answerClients(reason) }
     }
@@ -71,7 +71,7 @@ public struct Daemon: Sendable {
                 metadata: ["lost": "\(count)"])
         }
         let status = await statusOfRun()
-        // A reader that does not read does not delay the end further.
+        // A reader that does not read delays the end only this long.
         async let logged: Void = Journal.drain(within: Self.drainTime)
         await ServiceManager.drain(within: Self.drainTime)
         await logged
@@ -123,7 +123,7 @@ public struct Daemon: Sendable {
         try await makeParts(read, reading, directories).run()
     }
 
-    /// Makes the parts, which continue with the state of an earlier run; that is released when they have it.
+    /// Makes the parts, which continue with the state of an earlier run; the opened state is released afterwards.
     private func makeParts(
         _ read: ReadConfiguration, _ reading: ConfigurationReading, _ directories: DaemonDirectories
     ) async throws -> DaemonParts {
@@ -134,7 +134,7 @@ public struct Daemon: Sendable {
             read, reading: reading, directories: directories, state: opened, logger: logger)
     }
 
-    /// Runs something slow before anything else has begun; SIGTERM and SIGINT end the process at once.
+    /// Runs a slow step of the start, during which SIGTERM and SIGINT end the process at once.
     @EventLoop
     private static func endingAtSignals<Result: Sendable>(
         _ body: @EventLoop @Sendable () async -> Result
@@ -161,6 +161,6 @@ public struct Daemon: Sendable {
         }
     }
 
-    /// With fewer, none is left for a client or a check.
+    /// The minimum number of descriptors; with fewer, none is left for a client or a check.
     private static let fewestDescriptors = 128
 }

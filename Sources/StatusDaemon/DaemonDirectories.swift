@@ -6,7 +6,7 @@ import StatusInterface
 import StatusModel
 import StatusSources
 
-/// The paths of the daemon's sockets: `org.statusd.monitor`, `notify/NAME` beside it, and that of the executor.
+/// The paths of the daemon's sockets: `org.statusd.monitor`, `notify/NAME` next to it, and the executor's socket.
 struct DaemonDirectories: Sendable {
     let runtime: String
     /// The directory of the notify sockets, each with its server's name.
@@ -14,7 +14,8 @@ struct DaemonDirectories: Sendable {
     /// The address of the executor, which runs plugins (`$STATUSD_EXECUTOR`); nil if children of the daemon run them.
     let executor: UnixAddress?
 
-    /// `$RUNTIME_DIRECTORY` as systemd sets it, else `/run/statusd` for root and `$XDG_RUNTIME_DIR/statusd` for a user.
+    /// Uses `$RUNTIME_DIRECTORY`, which systemd sets, or else `/run/statusd` for root and `$XDG_RUNTIME_DIR/statusd`
+    /// for a user.
     init(environment: [String: String], isRoot: Bool) throws(DaemonError) {
         var runtime: String
         if let directory = environment["RUNTIME_DIRECTORY"]?.split(separator: ":").first {
@@ -26,7 +27,7 @@ struct DaemonDirectories: Sendable {
         } else {
             throw DaemonError(.system, "no directory for sockets; set RUNTIME_DIRECTORY or XDG_RUNTIME_DIR")
         }
-        // With a slash at the end, a link would count as its target.
+        // With a trailing slash, the checks would follow a symbolic link.
         while runtime.count > 1, runtime.hasSuffix("/") { runtime.removeLast() }
         self.runtime = runtime
         notify = runtime + "/notify"
@@ -41,14 +42,14 @@ struct DaemonDirectories: Sendable {
 
     var controlSocket: String { "\(runtime)/\(MonitorInterface.name)" }
 
-    /// Creates missing directories and locks them: until the lock is released, no other daemon uses them.
+    /// Creates missing directories and locks them, so that no other daemon uses them until the lock is released.
     func claim() throws(DaemonError) -> FileLock {
         try trusted(runtime).checkParents()
-        // Every user may reach the control socket, whatever the umask is, but not list the directory
+        // Whatever the umask is, every user may reach the control socket, but not list the directory
         // (``AccessPolicy/apply(toDirectory:)``).
         try make(runtime, 0o711)
         try checkAccess()
-        // Root's daemon refuses what it finds there before it changes anything.
+        // A daemon that runs as root refuses an unsafe directory before it changes anything.
         var status = stat()
         if lstat(notify, &status) == 0 { try trusted(notify).check() }
         let lock = try lock()
@@ -75,11 +76,11 @@ struct DaemonDirectories: Sendable {
         }
     }
 
-    /// Removes the sockets that a killed daemon left: notify sockets, also of servers that are not configured, and the
-    /// one for clients that lost the daemon.
+    /// Removes the sockets that a killed daemon left: the notify sockets of all servers, and the socket for clients
+    /// that lost the daemon.
     ///
-    /// It does not try to connect: if that daemon's process cannot end, its sockets still accept connections, and any
-    /// user can fill their backlog.
+    /// Connecting would not show that a socket is dead: if the old process cannot end, its sockets still accept
+    /// connections, and any user can fill their backlog.
     private func removeDeadSockets() {
         unlink(MonitorAddress.live(controlSocket))
         guard let directory = opendir(notify) else { return }
@@ -88,23 +89,23 @@ struct DaemonDirectories: Sendable {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) {
                 String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
             }
-            // A tilde marks a socket that was about to replace another one (``UnixSocket/replaceDatagram(at:for:)``).
+            // A tilde marks a new socket that had not yet replaced the old one
+            // (``UnixSocket/replaceDatagram(at:for:)``).
             let server = name.hasSuffix("~") ? String(name.dropLast()) : name
             if entry.pointee.d_type == DT_SOCK, ServerName(server) != nil { unlink("\(notify)/\(name)") }
         }
     }
 
-    /// Creates the directory of the notify sockets again if it was removed; returns whether that was so.
+    /// Creates the directory of the notify sockets again if it was removed; returns whether it was.
     func restoreNotify() -> Bool { mkdir(notify, 0o700) == 0 }
 
-    /// Lets only these processes reach the notify sockets, each of which has its own list.
+    /// Lets only these processes reach the notify sockets; each socket has an access list of its own, too.
     func permit(_ senders: AccessPolicy) throws(IOError) { try senders.apply(toDirectory: notify) }
 
-    /// Sets aside what is not a directory of notify sockets of this user's: another user could replace the sockets in
-    /// it.
+    /// Renames `notify` if it is not a directory of this user, because its owner could replace the sockets in it.
     ///
-    /// A daemon that was taken over can let users make one, and systemd keeps it over restarts. Root's daemon refuses
-    /// it (``TrustedDirectory``).
+    /// An earlier daemon that was compromised may have left it, and systemd keeps it over restarts. A daemon that runs
+    /// as root refuses it instead (``TrustedDirectory``).
     private func setAsideForeignSockets() throws(DaemonError) {
         var status = stat()
         guard geteuid() != 0, lstat(notify, &status) == 0,

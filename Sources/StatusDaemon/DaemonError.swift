@@ -4,9 +4,9 @@
 public struct DaemonError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure.
     public enum Code: Sendable, Hashable {
-        /// The configuration cannot be used; a restart does not help before it is corrected.
+        /// The configuration cannot be used; a restart fails until it is corrected.
         case configuration
-        /// The system does not provide what is needed.
+        /// The system lacks something that the daemon needs.
         case system
 
         /// The exit status of statusd (sysexits.h: EX_CONFIG is 78).

@@ -24,7 +24,7 @@ final class DaemonParts {
     private let reporter: ServiceManagerReporter
     private let recorder: ChangeRecorder
     private let journal: JournalWriter
-    /// Nil if nothing is kept.
+    /// Saves the state; nil if no state is kept.
     private let keeper: StateKeeper?
     private let watcher: SelectionWatcher
     private let reloader: Reloader
@@ -43,7 +43,7 @@ final class DaemonParts {
                 read, inherited: inherited, reading: reading, directories: directories, state: state,
                 logger: logger)
         } catch {
-            // They are for the answer to waiting clients (``FailedStart``).
+            // They are needed to answer waiting clients (``FailedStart``).
             ListeningSockets.inherited.giveBackControl(inherited)
             throw error
         }
@@ -58,10 +58,10 @@ final class DaemonParts {
         let listener = inherited.first
         let isInherited = listener != nil
         let ownSockets = isInherited ? [live] : [directories.controlSocket, live]
-        // A user who may not connect to the service manager's socket may not connect to the one beside it.
+        // The same users may connect to the service manager's socket and to the socket next to it.
         let mode = try listener.map { try Self.mode(ofInherited: $0) } ?? 0o666
-        // If the service manager keeps the control socket, the dead one beside it stays: clients that lost the daemon
-        // look there, and so do not start it again.
+        // If the service manager keeps the control socket, the socket next to it is not removed: clients that lost the
+        // daemon connect to it, so that they do not start the daemon again.
         let listeners = inherited + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: mode) })
         passingSockets = isInherited ? [] : ownSockets.compactMap { SocketFile(at: $0) }
         monitor = StatusMonitor(restoring: state.memory, notesUnsaved: state.store != nil)
@@ -108,7 +108,7 @@ final class DaemonParts {
         }
     }
 
-    /// The mode of a socket on which the service manager listens, which says who may connect.
+    /// The mode of a socket from the service manager, which determines the users that may connect.
     private static func mode(ofInherited listener: OwnedDescriptor) throws(DaemonError) -> UInt32 {
         do throws(IOError) {
             return try UnixSocket.mode(of: try UnixSocket.path(of: listener))
@@ -127,7 +127,7 @@ final class DaemonParts {
     func run() async throws {
         let (terminated, termination) = AsyncStream.makeStream(of: Never.self)
         let (runner, service, watcher, reloader, keeper) = (runner, service, watcher, reloader, keeper)
-        // They are shut down from the last to the first, so callers that wait for a load leave before the loads end.
+        // Services are shut down from the last to the first, so callers that wait for a load end before the loads.
         var services: [any Service] = [
             CancellableService { await runner.run { self.announceStart() } },
             CancellableService { try await service.run() },

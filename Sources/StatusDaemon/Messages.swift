@@ -32,12 +32,12 @@ extension Logger.Metadata {
     /// The metadata of a message of this kind.
     static func of(_ id: MessageID) -> Logger.Metadata { [JournalFieldNames.messageID: .string(id.rawValue)] }
 
-    /// The client that caused something.
+    /// The client that caused an event.
     static func of(_ caller: Caller) -> Logger.Metadata {
         ["caller-uid": .string(String(caller.user)), "caller-pid": .string(String(caller.process))]
     }
 
-    /// The place of an error or a warning in a configuration.
+    /// The position of an error or a warning in the configuration.
     static func place(of problem: Problem) -> Logger.Metadata {
         var metadata: Logger.Metadata = ["config-file": .string(problem.origin.file)]
         if let line = problem.origin.line { metadata["config-line"] = .string(String(line)) }
@@ -47,10 +47,10 @@ extension Logger.Metadata {
 }
 
 extension Logger {
-    /// How metadata becomes journal fields: `SERVER=`, all else with `STATUSD_`.
+    /// How metadata becomes journal fields: `SERVER=`, and all others with the prefix `STATUSD_`.
     static let fieldNames = JournalFieldNames(prefix: "STATUSD_", exact: ["server"])
 
-    /// Logs a message of a kind that users know.
+    /// Logs a message of a documented kind.
     func log(_ id: MessageID, level: Logger.Level, _ message: Logger.Message, metadata: Logger.Metadata = [:]) {
         log(level: level, message, metadata: metadata.merging(.of(id)) { $1 })
     }

@@ -2,25 +2,24 @@
 
 import Glibc
 
-/// Checks directories in which root works.
+/// Checks the directories that a daemon running as root uses.
 ///
-/// Users who can replace a directory at the right moment could make root change files elsewhere.
-///
-/// Other users can lose only their own files, so every directory is accepted for them.
+/// A user who can replace such a directory could make root change files elsewhere. A daemon of another user is not
+/// checked, because it can change only that user's files.
 struct TrustedDirectory {
     private let path: String
     private let advice: String
 
     /// - Parameters:
     ///   - path: the directory.
-    ///   - variable: the environment variable that sets another one.
-    ///   - example: a directory that only root may write to.
+    ///   - variable: the option or environment variable that sets another directory.
+    ///   - example: a directory that only root may write to, for the advice.
     init(_ path: String, variable: String, example: String) {
         self.path = path
         advice = "set \(variable) to a directory that only root may write to, such as \(example)"
     }
 
-    /// Refuses a directory that other users may replace, because of the directories that contain it.
+    /// Refuses a directory if other users can replace it through one of its parents.
     func checkParents() throws(DaemonError) {
         guard Self.isRoot else { return }
         let parent = path.lastIndex(of: "/").map { String(path[..<$0]) + "/" } ?? "./"
@@ -28,7 +27,7 @@ struct TrustedDirectory {
             throw DaemonError(.system, "cannot access \(parent): \(String(cString: strerror(errno))); \(advice)")
         }
         defer { free(resolved) }
-        // Neither the links nor their targets may be replaceable.
+        // Other users must not be able to replace symbolic links or their targets.
         for path in Self.ancestry(of: parent) + Self.ancestry(of: String(cString: resolved)) where !Self.isFixed(path) {
             throw DaemonError(.system, "users other than root can replace files in the directory \(path); \(advice)")
         }
@@ -61,7 +60,7 @@ struct TrustedDirectory {
         }
     }
 
-    /// A directory and all that contain it, the outermost first.
+    /// A directory and all its parents, the outermost first.
     private static func ancestry(of path: String) -> [String] {
         let names = path.split(separator: "/")
         let start = path.hasPrefix("/") ? "/" : "./"
@@ -76,7 +75,7 @@ struct TrustedDirectory {
         return link.st_uid == 0 && directory.st_uid == 0 && !isShared
     }
 
-    /// Whether this is the machine's root: that of a user namespace may be any user outside of it (user_namespaces(7)).
+    /// Whether the process is the machine's root, and not the root of a user namespace (user_namespaces(7)).
     private static var isRoot: Bool {
         guard geteuid() == 0, let file = fopen("/proc/self/uid_map", "re") else { return geteuid() == 0 }
         defer { fclose(file) }

@@ -5,12 +5,12 @@ import SourceKinds
 import StatusConfiguration
 import StatusSources
 
-/// Reads the configuration on a separate thread, because a disk, a network file system or a user database may block.
+/// Reads the configuration on a separate thread, because a disk or a user database may block.
 @EventLoop
 final class ConfigurationReading {
     private let location: ConfigurationLocation
     private let timeout: Duration
-    /// Whether a thread is still reading, perhaps after its time.
+    /// Whether a thread is still reading, perhaps after its timeout.
     private var isReading = false
     /// The result of the last reading.
     private var former: ReadConfiguration?
@@ -19,7 +19,7 @@ final class ConfigurationReading {
 
     /// Why a reading failed.
     enum Failure: Error {
-        /// The main file is invalid; another attempt does not help before it is corrected.
+        /// The main file is invalid; another attempt fails until it is corrected.
         case wrong(Problem)
         /// A file or a user database does not answer, but may do so later.
         case unanswered(Problem)

@@ -8,13 +8,13 @@ import StatusStore
 
 /// Which servers are followed and why: the state that a ``ReloadPlan`` begins and ends with.
 struct FollowedServers {
-    /// What an earlier run of the daemon has left of servers that no configuration has claimed yet.
+    /// Servers of an earlier run that no configuration has claimed yet.
     struct Leftovers {
-        /// Their sources.
+        /// The saved data of their sources.
         var sources: [ServerName: SourceMemory] = [:]
-        /// A file that cannot be used, and may configure them; nil before the first configuration.
+        /// A file that cannot be used and may configure these servers; nil before the first configuration.
         ///
-        /// They are failed until it is corrected.
+        /// The servers are failed until the file is corrected.
         var file: String?
     }
 
@@ -25,15 +25,14 @@ struct FollowedServers {
     var configuration = Configuration()
     /// The servers that are not configured, but were added by posts.
     var unconfigured: Set<ServerName> = []
-    /// Nil after the first configuration whose files can all be used.
+    /// The unclaimed servers of an earlier run; nil once all files of a configuration can be used.
     ///
-    /// Until then, a file whose content is not known may select the server that the earlier run's configuration
-    /// selected.
+    /// Until then, an unusable file may still select the server that the earlier configuration selected.
     var leftovers: Leftovers?
-    /// Whether the configuration's choice has been selected, or has been overridden.
+    /// Whether the configured server has been selected, or the choice was overridden.
     var hasSelected = false
 
-    /// No server, or those of an earlier run.
+    /// Begins with no servers, or with the servers of an earlier run.
     init(restored: StoreContents) {
         guard restored.memory != nil else { return }
         leftovers = Leftovers(sources: restored.sources)
@@ -42,9 +41,9 @@ struct FollowedServers {
         hasSelected = true
     }
 
-    /// Why a restored server is not followed although it may be configured; nil if that is not so.
+    /// Why a restored server is failed although it may be configured; nil if it is not such a server.
     func missingReason(of name: ServerName) -> String? {
         guard let leftovers, leftovers.sources[name] != nil, let file = leftovers.file else { return nil }
-        return "it is not configured now; correct \(file), which may configure it"
+        return "it may be configured in \(file), which cannot be used; correct that file"
     }
 }

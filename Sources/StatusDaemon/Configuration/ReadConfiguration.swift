@@ -4,19 +4,20 @@ import SourceKinds
 import StatusConfiguration
 import StatusSources
 
-/// The configuration that was read, and the accounts that it names.
+/// A configuration as read from the files, with the accounts that it names.
 struct ReadConfiguration: Sendable {
     let configuration: Configuration
     let accounts: Accounts
     let files: UsableFiles
-    /// The first errors, and an entry with the number of the others: to log and to reply more would only keep the loop
-    /// busy.
+    /// The first errors, then an entry with the number of the rest.
+    ///
+    /// Logging and replying more would only keep the loop busy.
     let errors: [Problem]
-    /// The first warnings, including names that could not be looked up, in the same way.
+    /// The first warnings, limited in the same way; they include names that could not be looked up.
     let warnings: [Problem]
     /// The number of errors.
     let errorCount: Int
-    /// A file that cannot be used, so that some servers may not be known; nil if there is none.
+    /// A file that cannot be used and may configure more servers; nil if all files can be used.
     let failedFile: String?
 
     private static let listed = 100

@@ -8,28 +8,28 @@ import StatusMonitor
 
 /// The steps from the followed servers to a new configuration.
 ///
-/// A dry run makes a plan, and a reload also carries it out (``ServerRegistry/apply(_:)``).
+/// A dry run only makes the plan; a reload also carries it out (``ServerRegistry/apply(_:)``).
 struct ReloadPlan {
     /// The step for one server.
     enum Step: Equatable {
-        /// It is new.
+        /// The server is new.
         case add
-        /// An earlier run has left it, and it is configured.
+        /// The server is from an earlier run and is configured.
         case adopt(SourceMemory)
-        /// Its configuration changed; this was its source before.
+        /// The configuration of the server changed; this was its source before.
         case change(from: AnySourceSettings?)
-        /// An earlier run has left it, and it stays although it is not configured.
+        /// The server is from an earlier run; it stays although it is not configured.
         case keep(SourceMemory)
-        /// An earlier run has left it, and a file that cannot be used may configure it.
+        /// The server is from an earlier run; a file that cannot be used may configure it.
         case wait
         case remove
     }
 
-    /// The new configuration as it was read.
+    /// The new configuration.
     let read: ReadConfiguration
     /// The steps by server; a server without a step stays as it is.
     let steps: [ServerName: Step]
-    /// The servers after the steps, before the configuration's choice is selected.
+    /// The servers after the steps, before the configured server is selected.
     private(set) var servers: FollowedServers
     /// The reply that reports the steps, and the selection after them.
     private(set) var reply = ReloadReply(added: [], changed: [], removed: [], failed: [], warnings: [])
@@ -79,7 +79,7 @@ struct ReloadPlan {
             case .wait: waiting[name] = old.leftovers?.sources[name]
             case .remove:
                 servers.unconfigured.remove(name)
-                // If the choice comes back, it is selected again; and it takes the place of a server of an earlier run.
+                // The configured server is selected again if it comes back, or if it replaces one of an earlier run.
                 if name == selected, name == select || old.leftovers?.sources[name] != nil {
                     servers.hasSelected = false
                 }
@@ -115,13 +115,13 @@ struct ReloadPlan {
         reply.failed = read.errors.map(Failure.init)
         reply.warnings = read.warnings.map(Failure.init)
         if configuration.select != old.configuration.select {
-            // If clients cannot add servers, the configuration's reader has warned already.
+            // If clients cannot add servers, reading the configuration has already given a warning.
             guard let choice, !exists(choice), configuration.acceptsAny else { return }
             warn(about: choice, "takes effect with the first post of that server, which does not exist yet")
         } else if let file = servers.leftovers?.file, let choice = read.configuration.select,
             choice != configuration.select
         {
-            warn(about: choice, "takes effect when \(file) is correct, which may select another server")
+            warn(about: choice, "takes effect once \(file) is corrected, because that file may select another server")
         }
     }
 

@@ -11,15 +11,15 @@ import SystemdClient
 
 /// Reads the configuration again and applies it, one reload after another.
 ///
-/// Each caller's reload begins after its call, so it sees what the caller has written. All calls during a reload share
-/// the next one.
+/// Each reload begins after the calls that requested it, so it sees the files that the callers have written. All calls
+/// during a reload share the next one.
 @EventLoop
 final class Reloader {
     typealias Outcome = Result<ReloadReply, Problem>
 
     private struct Waiter {
         let continuation: CheckedContinuation<Outcome?, Never>
-        /// The client that waits.
+        /// The client that requested the reload.
         let caller: Caller?
         /// Whether it is a dry run.
         let isDryRun: Bool
@@ -30,7 +30,7 @@ final class Reloader {
     private let logger: Logger
     private let outcomes: LogLimiter
     private let failures: LogLimiter
-    /// The callers of the current reload, and those of the next.
+    /// The callers of the current reload and of the next one.
     private var current: [Int: Waiter] = [:]
     private var next: [Int: Waiter] = [:]
     private var lastCaller = 0
@@ -39,11 +39,11 @@ final class Reloader {
     private var hasEnded = false
     /// Whether a reload was requested without waiting for it.
     private var isRequested = false
-    /// The client that did so, if it was one.
+    /// The client that made this request, if any.
     private var requester: Caller?
     private let wakeUps: AsyncStream<Void>
     private let wakeUp: AsyncStream<Void>.Continuation
-    /// Called with the configuration before a reload ends; with nil if it was refused.
+    /// Called at the end of a reload with the configuration; with nil if it was refused.
     var onReload: @EventLoop (ReadConfiguration?) -> Void = { _ in }
 
     /// Creates a reloader that is not running.
@@ -56,7 +56,7 @@ final class Reloader {
         (wakeUps, wakeUp) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// The number of reloads in half a minute that are logged individually; more are not made by a person.
+    /// The number of reloads in half a minute that are logged individually; only a program makes more.
     private static let reloadsLogged = 10
 
     /// Reloads on request, until the task is cancelled.
@@ -76,7 +76,7 @@ final class Reloader {
 
     /// Requests a reload without waiting for it.
     ///
-    /// - Parameter caller: the client for which it is.
+    /// - Parameter caller: the client that requested it.
     func request(by caller: Caller? = nil) {
         isRequested = true
         requester = caller
@@ -87,7 +87,7 @@ final class Reloader {
     ///
     /// - Parameters:
     ///   - isDryRun: whether to return only what would change; another caller may reload at the same time.
-    ///   - client: the client for which it is.
+    ///   - client: the client that requested it.
     func reload(isDryRun: Bool = false, by client: Caller? = nil) async -> Outcome? {
         lastCaller += 1
         let caller = lastCaller
@@ -119,11 +119,11 @@ final class Reloader {
 
     /// - Parameters:
     ///   - isDryRun: whether to make only the plan.
-    ///   - caller: the client for which it is, or one of them.
+    ///   - caller: the client that requested it, or one of several.
     private func perform(isDryRun: Bool, for caller: Caller?) async -> Outcome? {
         if !isDryRun { ServiceManager.notify(.reloading) }
         let result = await reading.read(isTrial: isDryRun)
-        // The daemon shuts down, and has announced that.
+        // The daemon is shutting down and has announced it.
         if Task.isCancelled { return nil }
         let plan = result.map { registry.plan($0) }
         if isDryRun { return plan.map(\.reply).mapError(\.problem) }

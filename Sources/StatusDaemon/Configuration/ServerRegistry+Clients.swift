@@ -62,7 +62,7 @@ extension ServerRegistry {
             throw MonitorError.isConfigured(server: name.rawValue, file: file)
         }
         guard servers.unconfigured.remove(name) != nil else { throw LedgerError.noSuchServer(name) }
-        // If it comes back, it is selected again.
+        // The configured server is selected again if it comes back.
         if name == configuration.select, (try? monitor.selectedState().name) == name { servers.hasSelected = false }
         sources.remove(name, by: caller)
     }
@@ -84,7 +84,7 @@ extension ServerRegistry {
     ///
     /// Returns when the load has ended.
     ///
-    /// - Throws: `CancellationError`; what ``checkRefreshable(_:)`` throws if there is nothing to load any more.
+    /// - Throws: `CancellationError`; the errors of ``checkRefreshable(_:)`` if there is nothing left to load.
     func refresh(_ name: ServerName) async throws {
         var source: (any Source)?
         repeat {

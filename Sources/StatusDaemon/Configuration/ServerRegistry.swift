@@ -17,7 +17,7 @@ final class ServerRegistry {
     let logger: Logger
     let sources: ServerSources
     var servers: FollowedServers
-    /// The processes that may change things.
+    /// The users and groups that may call methods that change something.
     private(set) var access = AccessPolicy()
 
     /// The configuration in effect.
@@ -27,9 +27,9 @@ final class ServerRegistry {
     ///
     /// - Parameters:
     ///   - monitor: the monitor, which may have restored servers.
-    ///   - factory: makes their sources.
+    ///   - factory: makes the servers' sources.
     ///   - logger: reports why a server cannot be followed.
-    ///   - restored: what an earlier run has left of its sources, and the server that its configuration selected.
+    ///   - restored: the saved data of an earlier run: its sources, and the server that its configuration selected.
     init(monitor: StatusMonitor, factory: SourceFactory, logger: Logger, restored: StoreContents = StoreContents()) {
         self.monitor = monitor
         self.logger = logger
@@ -44,10 +44,10 @@ final class ServerRegistry {
         ReloadPlan(from: servers, selected: try? monitor.selectedState().name, to: read)
     }
 
-    /// Carries out a plan, in the same turn in which it was made; returns its reply, with what could not be planned.
+    /// Carries out a plan; returns its reply, with failures that only show when sources are started.
     ///
-    /// Servers without a step are not touched, unless their sources could not be started before, other users may send
-    /// to their notify sockets now, or these sockets are gone.
+    /// Must be called in the turn in which the plan was made. A server without a step is started again if its source
+    /// could not be started before, or if its notify socket is gone or reaches the wrong users.
     @discardableResult
     func apply(_ plan: ReloadPlan) -> ReloadReply {
         var reply = plan.reply
@@ -74,7 +74,7 @@ final class ServerRegistry {
         return reply
     }
 
-    /// - Parameter wasFailed: whether a server of an earlier run was failed until a file is corrected.
+    /// - Parameter wasFailed: whether servers of an earlier run were failed because a file could not be used.
     private func carryOut(_ step: ReloadPlan.Step, for name: ServerName, wasFailed: Bool) {
         switch (step, configuration.servers[name]) {
         case (.remove, _): sources.remove(name)
@@ -82,7 +82,7 @@ final class ServerRegistry {
         case (.adopt(let memory), let server?): sources.adopt(name, server, memory)
         case (.change(let settings), let server?):
             sources.change(name, from: settings, to: server)
-            // What is kept of its source is another one now.
+            // The saved data of its source has changed.
             monitor.keepUnsaved([name])
         case (.keep(let memory), _):
             sources.openSocketLater(of: name, memory)
@@ -94,13 +94,13 @@ final class ServerRegistry {
         }
     }
 
-    /// Selects the configured server once it exists: if posts may add servers, that may be later.
+    /// Selects the configured server once it exists; a post may add it later.
     func selectFirst() {
         guard !servers.hasSelected, let name = configuration.select else { return }
         servers.hasSelected = (try? monitor.select(name)) != nil
     }
 
-    /// Notes that a client has selected, which overrides the configuration's choice.
+    /// Notes that a client has selected a server, which overrides the configuration.
     func didSelect() { servers.hasSelected = true }
 
     /// Why a server cannot be followed; nil if it can.
@@ -110,7 +110,7 @@ final class ServerRegistry {
 
     // MARK: The end
 
-    /// What a restart should keep of a server's source.
+    /// The data of a server's source to keep over a restart.
     func memory(of name: ServerName) -> SourceMemory {
         if let memory = servers.leftovers?.sources[name] { return memory }
         var memory = SourceMemory()
@@ -121,6 +121,6 @@ final class ServerRegistry {
         return memory
     }
 
-    /// Closes all sources; what they knew can still be saved (``memory(of:)``).
+    /// Closes all sources; their data can still be saved (``memory(of:)``).
     func close() { sources.close() }
 }

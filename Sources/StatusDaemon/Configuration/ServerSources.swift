@@ -10,28 +10,27 @@ import StatusModel
 import StatusMonitor
 import StatusSources
 
-/// The sources of the followed servers: starts, replaces and closes them, and tells the monitor of it.
+/// Starts, replaces and closes the sources of the followed servers, and reports this to the monitor.
 @EventLoop
 final class ServerSources {
-    /// What there is of one server's source.
+    /// The state of one server's source.
     private enum Entry {
-        /// It runs; nil if nothing has to run.
+        /// The source is running; nil if the server needs none.
         case running((any Source)?)
-        /// The server was added by a post to an earlier run of the daemon, and its notify socket is opened in a later
-        /// turn.
+        /// The server was added by a post to an earlier run; its notify socket is opened in a later turn.
         case pending(SourceMemory)
         /// The server cannot be followed now.
         case failed(Failed)
     }
 
     private struct Failed {
-        /// Why its source could not be started, which a reload tries again; nil if its configuration is invalid.
+        /// Why the source could not be started, until a reload retries; nil if the configuration is invalid.
         var reason: String?
-        /// Its closed source, whose knowledge counts when it can be followed again.
+        /// The closed source, whose data is used when the server can be followed again.
         var source: (any Source)?
-        /// The subject of the status that it still shows (`AnySourceSettings.identity`); nil if there is none.
+        /// The subject of the status that the server still shows (`AnySourceSettings.identity`); nil if none.
         ///
-        /// If it is followed again, such a status may be shown again.
+        /// If the server is followed again, a status of this subject may be shown again.
         var shown: Int64?
     }
 
@@ -41,9 +40,9 @@ final class ServerSources {
 
     private let monitor: StatusMonitor
     private let factory: SourceFactory
-    /// Clients can make the daemon reload, and try again, as often as they like.
+    /// Limited, because clients can make the daemon reload, and retry, at any rate.
     private let startWarnings: LogLimiter
-    /// Clients can make it open notify sockets as often as they like.
+    /// Limited, because clients can make the daemon open notify sockets at any rate.
     private let socketFailures: LogLimiter
     private var entries: [ServerName: Entry] = [:]
     /// The names whose entries were pending.
@@ -111,7 +110,7 @@ final class ServerSources {
         return startFailure(of: name) != nil || !hasCurrentSocket(name, users: users ?? [])
     }
 
-    /// Starts such a source again; returns whether that changed something, which another failed attempt does not.
+    /// Starts the source again; returns whether this changed something, which a repeated failure does not.
     func retry(_ name: ServerName, _ server: ServerConfiguration) -> Bool {
         let before = startFailure(of: name)
         change(name, from: server.source, to: server)
@@ -122,14 +121,14 @@ final class ServerSources {
     func remove(_ name: ServerName, by caller: Caller? = nil) {
         let source = takeSource(of: name)
         source?.close()
-        // Other sources have ended when they are closed.
+        // All other kinds of sources end when they are closed.
         departed[name] = (source as? CheckSource).map { Departed(source: $0) }
         set(nil, of: name)
         try? monitor.remove(name, by: caller)
     }
 
-    /// Starts a server's source and defines the server; returns whether its status is not of the subject that was
-    /// shown.
+    /// Starts a server's source and redefines the server; returns whether the source has another subject than the
+    /// shown status.
     @discardableResult
     private func redefine(
         _ name: ServerName, _ server: ServerConfiguration, shown subject: Int64?, predecessor: (any Source)? = nil,
@@ -145,11 +144,11 @@ final class ServerSources {
         return isOther
     }
 
-    /// Starts a server's source, in place of its predecessor; returns why it cannot be followed, if so.
+    /// Starts a server's source in place of its predecessor; returns why the server cannot be followed, or nil.
     ///
     /// - Parameters:
-    ///   - level: the level that is shown, if it came from the same subject.
-    ///   - subject: the subject of the status that is shown.
+    ///   - level: the shown level, if it came from the same subject.
+    ///   - subject: the subject of the shown status.
     private func start(
         _ server: ServerConfiguration, of name: ServerName, predecessor: (any Source)?, shown level: Level? = nil,
         subject: Int64? = nil, restored: RestoredSource? = nil
@@ -175,15 +174,16 @@ final class ServerSources {
         }
     }
 
-    /// Replaces an entry; if a source could not be started for a reason that has gone, that is logged when it comes
-    /// again.
+    /// Replaces an entry.
+    ///
+    /// If the reason for a failed start has gone, the reason is logged again when it returns.
     private func set(_ entry: Entry?, of name: ServerName) {
         let before = startFailure(of: name)
         entries[name] = entry
         if let before, before != startFailure(of: name) { startWarnings.forget(Self.subject(name, before)) }
     }
 
-    /// The subject of a warning: each reason is limited by itself.
+    /// The subject of a warning, so that each reason is limited separately.
     private static func subject(_ name: ServerName, _ reason: String) -> String { "\(name): \(reason)" }
 
     private func takeSource(of name: ServerName) -> (any Source)? {
@@ -196,10 +196,9 @@ final class ServerSources {
 
     // MARK: Servers that are not configured
 
-    /// Opens the notify socket of a server that was added by a post, because its program may also use sd_notify, if
-    /// it has none.
+    /// Opens the notify socket of a server that was added by a post, unless it has one.
     ///
-    /// If that fails, posting still works.
+    /// The server's program may use sd_notify as well as posts. If opening fails, posts still work.
     func openSocket(of name: ServerName) {
         var memory: SourceMemory?
         if case .pending(let saved) = entries[name] { memory = saved }
@@ -223,7 +222,7 @@ final class ServerSources {
         pending.append(name)
     }
 
-    /// Opens the notify sockets of restored servers, as many in a turn as there is time for: there may be thousands.
+    /// Opens the notify sockets of restored servers, a part in each turn, because there may be thousands.
     func openPendingSockets() {
         let share = TurnShare()
         while !share.isUsedUp, let name = pending.popLast() {
@@ -232,8 +231,9 @@ final class ServerSources {
         if !pending.isEmpty { EventLoop.atNextTurn { [weak self] in self?.openPendingSockets() } }
     }
 
-    /// Whether a server's notify socket exists, and exactly the usual users and these can reach it; also if it has
-    /// none.
+    /// Whether a server's notify socket exists, and exactly the usual users and these users can reach it.
+    ///
+    /// Also true if the server needs no socket.
     private func hasCurrentSocket(_ name: ServerName, users: [String]) -> Bool {
         guard let source = self[name] as? NotifySource else { return true }
         return factory.sockets.isCurrent(source, users: users)
@@ -241,13 +241,13 @@ final class ServerSources {
 
     // MARK: Restarts of the daemon
 
-    /// What is left of a restored server's source.
+    /// The saved data of a restored server's source.
     private func restored(_ name: ServerName, _ memory: SourceMemory) -> RestoredSource? {
         guard let age = try? monitor.age(of: name), let state = try? monitor.state(of: name) else { return nil }
         return RestoredSource(memory, age: age, isUrgent: state.isSelected || state.phase == .failed)
     }
 
-    /// Adds what a restart should keep of a server's source, which was made for these settings.
+    /// Adds the data to keep over a restart of a server's source, which was made for these settings.
     func note(_ name: ServerName, _ settings: AnySourceSettings?, in memory: inout SourceMemory) {
         memory.subject = settings?.identity
         switch entries[name] {
@@ -258,7 +258,7 @@ final class ServerSources {
         }
     }
 
-    /// Closes all sources; what they knew can still be saved.
+    /// Closes all sources; their data can still be saved.
     func close() {
         for case .running(let source?) in entries.values { source.close() }
     }

@@ -79,7 +79,7 @@ extension ControlInterface {
         }
     }
 
-    /// The error reply; a client that has left gets none.
+    /// The error reply; a client that has disconnected gets none.
     private func historyFailure(for error: any Error) -> MonitorError {
         error is CancellationError ? .cancelled : failure(for: error) ?? .cancelled
     }
@@ -90,7 +90,7 @@ extension ControlInterface {
     }
 }
 
-/// The entries of the history between the thread that reads them and the stream that writes them.
+/// Holds a page of the history until the stream has written it.
 @EventLoop
 private final class HistoryBuffer {
     private var changes: ArraySlice<Change> = []

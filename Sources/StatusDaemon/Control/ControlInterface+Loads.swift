@@ -37,9 +37,9 @@ extension ControlInterface {
             try await registry.refresh(name)
             return call.reply(RefreshReply(event: try endOfRefresh(of: name)))
         }
-        // A reload may have changed that in between.
+        // A reload may have changed the server in between.
         try registry.checkRefreshable(name)
-        // This event reports the load that is about to begin, or the one that is joined.
+        // This event reports the load that is about to begin, or the running load that this call shares.
         var beginning: Event? = try monitor.beginRefresh(of: name)
         let stream = call.stream {
             defer { beginning = nil }

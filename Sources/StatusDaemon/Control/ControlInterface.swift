@@ -10,7 +10,7 @@ import StatusSources
 import SystemdClient
 import Varlink
 
-/// The control interface `org.statusd.monitor`, which checks callers and parameters, and passes typed values on.
+/// The control interface `org.statusd.monitor`: checks callers and parameters, then calls the daemon's parts.
 @EventLoop
 final class ControlInterface: MonitorService {
     let monitor: StatusMonitor
@@ -19,7 +19,7 @@ final class ControlInterface: MonitorService {
     private let reloader: Reloader
     let state: KeptState
     private let unknownErrors: LogLimiter
-    /// Clients can refresh as often as they like.
+    /// Limited, because clients can refresh at any rate.
     let refreshes: LogLimiter
     private let encoder = EventEncoder()
     private var streams: [ObjectIdentifier: EventStream] = [:] {
@@ -51,7 +51,7 @@ final class ControlInterface: MonitorService {
         keepAlive = try TimerSource(accuracy: .seconds(1)) { [unowned self] in keepStreamsAlive() }
     }
 
-    /// Refuses callers who may only read, before the parameters are read.
+    /// Refuses callers who may only read, before their parameters are read.
     ///
     /// The option `reads` of the interface lists the methods that everyone may call.
     func admit(_ call: VarlinkCall) throws {
@@ -79,8 +79,7 @@ final class ControlInterface: MonitorService {
             if last == nil { writer.beginArray("servers") }
             let states = monitor.states(after: last, limit: EventStream.serversPerPiece)
             for var state in states {
-                // While the list is written, the selection may move to a server after the one that it shows as
-                // selected.
+                // While the list is written, the selection may move to a later server. The list must not show two.
                 state.isSelected = state.isSelected && !hasSelected
                 hasSelected = hasSelected || state.isSelected
                 writer.value(state)
@@ -125,8 +124,7 @@ final class ControlInterface: MonitorService {
     func select(_ parameters: SelectParameters, _ call: MonitorCall<SelectReply>) throws {
         let server = try parameters.server.map { try known($0) }
         let isChange = (try? monitor.selectedState().name) != server
-        // Earlier events of the old server are written now. Those for which there is no room are never written, but
-        // reported as a gap.
+        // Write earlier events of the old server now. Events that do not fit are reported as a gap.
         if isChange { call.untyped.pumpStreams() }
         let change = try monitor.select(server, by: Caller(call))
         registry.didSelect()

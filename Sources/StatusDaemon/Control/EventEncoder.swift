@@ -5,10 +5,10 @@ import StatusInterface
 import StatusModel
 import Varlink
 
-/// Writes events as JSON; an event that several streams write at about the same time is encoded once.
+/// Writes events as JSON, and encodes an event only once for several streams.
 ///
-/// Streams differ in the events that they get, and seldom in their contents: an event that selects a server repeats the
-/// state from a snapshot just written. Snapshots and gaps belong to one stream.
+/// Streams seldom differ in an event's contents. An exception: an event that selects a server repeats the state from a
+/// snapshot that the stream has just written. Snapshots and gaps belong to one stream.
 @EventLoop
 final class EventEncoder {
     private struct EncodedEvent {
@@ -18,7 +18,7 @@ final class EventEncoder {
         var json: [UInt8] = []
     }
 
-    /// The number of encoded events it keeps, a power of two; more than a stream writes before another stream's turn.
+    /// The number of events to keep, a power of two; a stream writes fewer before another stream's turn.
     private static let capacity = 256
 
     /// The newest encoded events, by the low bits of their revision.

@@ -9,7 +9,7 @@ import Varlink
 /// The stream of one `Watch` call: a reader of the log on one side, a Varlink stream on the other.
 @EventLoop
 final class EventStream {
-    /// The number of servers that are written at a time, so that a long list needs little more room than there is.
+    /// The number of servers written at a time, so that a long list exceeds the buffer's limit only slightly.
     static let serversPerPiece = 8
 
     private let monitor: StatusMonitor

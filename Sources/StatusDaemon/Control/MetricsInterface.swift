@@ -6,10 +6,10 @@ import StatusModel
 import StatusMonitor
 import Varlink
 
-/// `io.systemd.Metrics`, by which systemd-report (from systemd 260) collects what services measure.
+/// The interface `io.systemd.Metrics`, with which systemd-report (systemd 260 or later) collects metrics.
 ///
-/// The description is that of systemd's `varlink-io.systemd.Metrics.c`. Each name begins with that of the socket in
-/// `/run/systemd/report`.
+/// The description is from systemd's `varlink-io.systemd.Metrics.c`. Each metric's name begins with the name of the
+/// socket in `/run/systemd/report`.
 @EventLoop
 final class MetricsInterface: VarlinkInterface {
     private nonisolated static let name = "io.systemd.Metrics"
@@ -98,19 +98,19 @@ final class MetricsInterface: VarlinkInterface {
     /// The metrics for one call: as many servers as fit, and then the number of servers with each level.
     @EventLoop
     private final class MetricList {
-        /// systemd-report takes at most 1024 metrics of a service.
+        /// systemd-report accepts at most 1024 metrics from a service.
         private static let mostServers = 1024 - levels.count
         private static let levels: [Level?] = [.ok, .warning, .critical, .unknown, nil]
-        /// The servers of one turn.
+        /// The number of servers in one turn.
         private static let piece = 256
 
         private let monitor: StatusMonitor
         private var stream: VarlinkStream?
-        /// The server that came first.
+        /// The selected server, which is written first.
         private var selected: ServerName?
         private var hasBegun = false
         private var waiting: ArraySlice<ServerState> = []
-        /// The last server that was looked at, by name.
+        /// The last server that was counted; servers are counted in the order of their names.
         private var last: ServerName?
         private var hasMore = true
         private var written = 0
@@ -140,7 +140,7 @@ final class MetricsInterface: VarlinkInterface {
                 return true
             }
             if hasMore {
-                // The rest belongs to later turns, also if this turn began because there was room again.
+                // The rest is for later turns, even if this turn began because there was room again.
                 EventLoop.atEndOfTurn { self.stream?.wake() }
                 return false
             }
@@ -152,7 +152,7 @@ final class MetricsInterface: VarlinkInterface {
             return true
         }
 
-        /// Counts the next servers, and keeps those that are to be written.
+        /// Counts the next servers, and keeps those to write.
         private func look() {
             let states = monitor.states(after: last, limit: Self.piece)
             last = states.last?.name

@@ -3,8 +3,9 @@
 import StatusInterface
 import Varlink
 
-/// Writes the reply of `Reload` in pieces: it may name tens of thousands of servers, and many slow callers may wait for
-/// it.
+/// Writes the reply of `Reload` in pieces.
+///
+/// The reply may name tens of thousands of servers, and many slow callers may wait for it.
 struct ReloadPieces {
     private static let namesPerPiece = 128
 

@@ -3,17 +3,17 @@
 import EventLoopIO
 import StatusMonitor
 
-/// Marks stale statuses when they are due, by the clock that includes suspended time.
+/// Marks statuses as stale when they are due, by the clock that includes suspended time.
 @EventLoop
 final class ExpiryTimer {
     /// A longer delay means that the daemon or the machine was held up.
     private static let usualDelay = Duration.seconds(1)
-    /// After such a delay, the time to read what has arrived meanwhile; stale statuses are shown as before that long.
+    /// The time to read what arrived during such a delay; only then are statuses marked as stale.
     private static let readingTime = Duration.milliseconds(200)
 
     private let monitor: StatusMonitor
     private var timer: TimerSource?
-    /// The time of the next look, if any.
+    /// The time of the next check, if any.
     private var due: Duration?
     private var wasHeldUp = false
 
@@ -23,14 +23,14 @@ final class ExpiryTimer {
         monitor.scheduleExpiry { [weak self] due in EventLoop.perform { self?.schedule(due) } }
     }
 
-    /// Callers may overtake one another, so the earliest time counts.
+    /// Schedules a check; the earliest time counts, because callers may overtake one another.
     func schedule(_ due: Duration) {
         if let earlier = self.due, earlier <= due { return }
         self.due = due
         timer?.schedule(after: due - Moment.now().boot)
     }
 
-    /// What arrived while the daemon or the machine was held up is read before statuses are marked as stale.
+    /// Marks stale statuses, but after a long delay only once everything that arrived meanwhile has been read.
     private func fire() {
         let delay = Moment.now().boot - (due ?? .zero)
         wasHeldUp = !wasHeldUp && delay > Self.usualDelay

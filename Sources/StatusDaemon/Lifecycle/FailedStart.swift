@@ -16,16 +16,17 @@ struct FailedStart {
     ///
     /// This keeps the number of starts below the units' limits: 100 in 10 s, and systemd's own for a socket, 20 in 2 s.
     private static let stay = Duration.seconds(2)
-    /// The same without a check; shorter, because a start that an administrator requests meanwhile joins the failing
-    /// one.
+    /// The same without a check.
+    ///
+    /// It is shorter, because a start that an administrator requests meanwhile joins the failing one.
     private static let shortStay = Duration.milliseconds(200)
     /// The pause before each check.
     private static let interval = Duration.milliseconds(50)
-    /// How long the last clients have to read their answers.
+    /// The time for the last clients to read their answers.
     private static let grace = Duration.milliseconds(40)
     /// How many clients of each socket are answered after each check.
     private static let clientsAtATime = 64
-    /// How many connections stay open; beyond it, the oldest are closed.
+    /// The maximum number of open connections; beyond it, the oldest are closed.
     private static let mostClients = 256
 
     /// Checks whether a start would succeed now.
@@ -33,12 +34,12 @@ struct FailedStart {
 
     private let listeners = ListeningSockets.inherited.takeControl()
     private let message: [UInt8]
-    /// Nil if that cannot be checked.
+    /// Checks whether a start would succeed now; nil if that cannot be checked.
     private let isCorrected: Check?
     /// The clients that were answered.
     ///
-    /// They stay open for a while: a client whose connection is closed while it still writes its call may not read the
-    /// answer.
+    /// Their connections stay open for a while: a client that is still writing its call when the connection is closed
+    /// may not read the answer.
     private var clients: [OwnedDescriptor] = []
 
     /// Reports the reason to all clients that connect.
@@ -46,8 +47,8 @@ struct FailedStart {
     /// - Parameters:
     ///   - reason: why the daemon does not start.
     ///   - isCorrected: checks whether a start would succeed now; nil if that cannot be checked.
-    /// - Returns: whether a start would succeed now. Then the daemon must start: a start requested meanwhile has joined
-    ///   this one.
+    /// - Returns: whether a start would succeed now. Then the daemon must start, because a start that was requested
+    ///   meanwhile has joined this one.
     static func answerClients(_ reason: String, isCorrected: Check? = nil) async -> Bool {
         var start = FailedStart(
             message: MonitorError.startFailed(reason: reason).reply?.reply ?? [], isCorrected: isCorrected)
@@ -74,7 +75,7 @@ struct FailedStart {
             answer()
         }
         await Self.pause(Self.grace)
-        // The check is as late as possible: until this process has ended, a requested start joins this one.
+        // Check as late as possible: until this process has ended, a requested start joins this one.
         return await isCorrected?() ?? false
     }
 

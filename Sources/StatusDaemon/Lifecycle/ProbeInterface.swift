@@ -6,7 +6,7 @@ import StatusModel
 import StatusMonitor
 import Varlink
 
-/// The interface of the watchdog's probe, which passes through the daemon like a client's post and a client's stream.
+/// The interface of the watchdog's probe, which takes the same path as a client's post and a client's stream.
 ///
 /// It is not listed, and available only to the daemon's own connection.
 @EventLoop

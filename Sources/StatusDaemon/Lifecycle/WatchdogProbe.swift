@@ -4,11 +4,10 @@ import EventLoopIO
 import Glibc
 import Varlink
 
-/// The watchdog's probe: two clients of the daemon on connections inside the process, of which one posts and one
-/// watches.
+/// The watchdog's probe: two clients inside the daemon's process, one that posts and one that watches.
 ///
-/// Their messages pass through sockets, the loop, the log and a notification, like those of every client. A loop that
-/// is stuck, or does not read, does not write or does not wake its streams, lets no probe through.
+/// Like the messages of every client, probes pass through sockets, the loop, the log and a notification. No probe
+/// arrives if the loop is stuck, or if it does not read, write or wake its streams.
 @EventLoop
 final class WatchdogProbe {
     private struct Revision: JSONReadable, Sendable {
@@ -35,7 +34,7 @@ final class WatchdogProbe {
 
     /// Sends a probe and waits for it; returns whether it arrived.
     ///
-    /// If something on the way is stuck, it does not return until its task is cancelled; then it returns false.
+    /// If something on the way is stuck, it returns only when its task is cancelled, with false.
     func travel() async -> Bool {
         do {
             var clients = try clients ?? connect()
@@ -47,7 +46,7 @@ final class WatchdogProbe {
                 return true
             }
         } catch {
-            // The connections are closed; the next probe gets new ones.
+            // The connections are closed; the next probe opens new ones.
         }
         return false
     }

@@ -19,7 +19,7 @@ final class ChangeRecorder {
     ///
     /// - Parameters:
     ///   - monitor: the monitor whose changes it records.
-    ///   - sinks: what takes them, in this order.
+    ///   - sinks: the receivers of the changes, in this order.
     ///   - clock: returns the current time.
     init(
         monitor: StatusMonitor, sinks: [any ChangeSink],
@@ -32,7 +32,7 @@ final class ChangeRecorder {
         read()
     }
 
-    /// Records what is left, and stops.
+    /// Records the remaining changes, and stops.
     func close() {
         read()
         watch = nil
@@ -66,7 +66,7 @@ final class ChangeRecorder {
             if let name = event.server?.name { restored[name] = nil }
             record(.removed, event, at: now)
         case .snapshot: takeSnapshot()
-        // It reads each eighth of a round of the log, so nothing is missed.
+        // There are no gaps: it reads after each eighth of a round of the log.
         case .gap, .updated, .refreshing, .refreshed, .alive: break
         }
     }
@@ -78,7 +78,7 @@ final class ChangeRecorder {
         }
     }
 
-    /// Whether a report only confirms the status from before a restart, which has an entry already.
+    /// Whether a report only confirms a status from before the restart, which already has an entry.
     private func isConfirmation(_ server: ServerState) -> Bool {
         guard !restored.isEmpty, let old = restored.removeValue(forKey: server.name) else { return false }
         guard server.isRestored else { return old.isShown(like: server) }
@@ -94,7 +94,7 @@ final class ChangeRecorder {
 }
 
 extension ServerState {
-    /// Whether an entry about it would say the same as one about `other`.
+    /// Whether an entry for this state would have the same text as one for `other`.
     fileprivate func isShown(like other: ServerState) -> Bool {
         status?.text == other.status?.text && status?.level == other.status?.level && phase == other.phase
             && isStale == other.isStale && (phase != .failed || message == other.message)

@@ -6,22 +6,22 @@ import StatusModel
 
 /// Writes changes to the journal, or to standard error, one entry each.
 ///
-/// A server that changes all the time is limited, and so are moves of the selection. The newest change that was left
-/// out is written later, with the number of the others, so the newest entry is always current. All servers together
-/// stay below journald's default limit for a service, 10,000 entries in 30 s: beyond it, journald would drop any entry.
+/// The entries of each server are limited, and so are moves of the selection. The newest change that was left out is
+/// written later, with the number of the others, so the newest entry is always current. All servers together stay below
+/// journald's default limit for a service, 10,000 entries in 30 s; beyond it, journald would drop any entry.
 @EventLoop
 final class JournalWriter: ChangeSink {
     /// The number of entries that a server may write at once; in each interval, it may write one more.
     private nonisolated static let burst = 20
-    /// The number of entries that all servers together may write at once, and how many more after each interval.
+    /// The number of entries that all servers together may write at once, and how many more in each interval.
     nonisolated static let burstOfAll = 2000
     private static let entriesPerInterval = 200
     private static let interval = Duration.seconds(1)
 
-    /// The entries that a subject may still write, and what was left out.
+    /// The number of entries that a subject may still write, and the newest change that was held back.
     private struct Account {
         var credit = burst
-        /// The newest change since the last entry, which is still to be written; nil if there was none.
+        /// The newest change since the last entry, which must still be written; nil if there was none.
         var held: RecordedChange?
 
         var isIdle: Bool { credit == burst && held == nil }
@@ -30,7 +30,7 @@ final class JournalWriter: ChangeSink {
 
         mutating func earn() { credit = min(burst, credit + 1) }
 
-        /// Decides about a change, which is held unless it is to be written.
+        /// Decides whether to write a change now; otherwise holds it.
         mutating func decide(_ change: consuming RecordedChange, mayWrite: Bool) -> Decision {
             if let held {
                 change.omitted = held.omitted + 1
@@ -49,9 +49,9 @@ final class JournalWriter: ChangeSink {
     private let logger: Logger
     private var timer: TimerSource?
     private var isTimerRunning = false
-    /// The subjects that have written something lately.
+    /// The subjects that have written entries lately.
     private var accounts: [RecordedChange.Subject: Account] = [:]
-    /// Those whose newest change is still to be written, the longest waiting first.
+    /// The subjects with a change that is held, the longest waiting first.
     private var waiting: [RecordedChange.Subject] = []
     private var credit = burstOfAll
     /// The text of each server's last entry.
@@ -62,7 +62,7 @@ final class JournalWriter: ChangeSink {
         timer = try TimerSource(accuracy: .milliseconds(100)) { [weak self] in self?.earn() }
     }
 
-    /// Writes what is left to write, and stops.
+    /// Writes all changes that are held, and stops.
     func close() {
         timer?.cancel()
         writeHeld(waiting.count)
@@ -82,7 +82,7 @@ final class JournalWriter: ChangeSink {
         }
     }
 
-    /// Called by the timer; lets each subject write one more entry, and all together some more.
+    /// Raises the limits; called by the timer once in each interval.
     func earn() {
         isTimerRunning = false
         for subject in accounts.keys { accounts[subject]?.earn() }

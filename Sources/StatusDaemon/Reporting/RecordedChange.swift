@@ -3,9 +3,9 @@
 import EventLoopIO
 import StatusModel
 
-/// A change to record, in the journal and in the history.
+/// A change to record in the journal and the history.
 struct RecordedChange {
-    /// What the entries are about: those of one subject are limited together.
+    /// The subject of an entry; entries of one subject are limited together.
     enum Subject: Hashable {
         case server(ServerName)
         /// The moves of the selection.

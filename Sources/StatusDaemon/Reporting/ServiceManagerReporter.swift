@@ -8,7 +8,7 @@ import SystemdClient
 /// Shows the selected server's status in `systemctl status`: `STATUS=NAME: TEXT`, with a note if the configuration has
 /// errors.
 ///
-/// A switch is sent at once; otherwise at most ten statuses are sent in a second, and the newest one always last.
+/// A switch is sent at once. Other statuses are limited to ten in a second; the newest is always sent last.
 @EventLoop
 final class ServiceManagerReporter {
     private static let interval = Duration.milliseconds(100)

@@ -17,7 +17,7 @@ final class SourceFactory {
     private static let notifySockets = "notify sockets"
 
     private let directories: DaemonDirectories
-    /// Clients can make the daemon reload as often as they like.
+    /// Limited, because clients can make the daemon reload at any rate.
     private let permitFailures: LogLimiter
     private let environment: SourceEnvironment
     /// The notify sockets of all servers.
@@ -45,10 +45,10 @@ final class SourceFactory {
         ) { runner.start($0) }
     }
 
-    /// How long workers may take to end.
+    /// The time for workers to end.
     private static let endTime = Duration.milliseconds(100)
 
-    /// Ends what the sources have shared, after the last of them.
+    /// Ends everything that the sources shared; to be called after they are closed.
     func close() async { await environment.close(within: Self.endTime) }
 
     /// Applies the limits and accounts of a new configuration.
@@ -77,9 +77,9 @@ final class SourceFactory {
     /// - Parameters:
     ///   - server: its configuration.
     ///   - name: its name.
-    ///   - predecessor: the source that it replaces, which is closed unless it can go on.
-    ///   - shown: the level that is shown, if it came from the same subject.
-    ///   - restored: what an earlier run of the daemon has left of the same subject.
+    ///   - predecessor: the source that it replaces, which is closed unless the new source takes it over.
+    ///   - shown: the shown level, if it came from the same subject.
+    ///   - restored: the saved data of an earlier run for the same subject.
     func start(
         _ server: ServerConfiguration, of name: ServerName, predecessor: (any Source)?, shown: Level?,
         restored: RestoredSource? = nil
@@ -94,7 +94,7 @@ final class SourceFactory {
 }
 
 extension CheckLimits {
-    /// Lowers the limit of all checks together if they would leave too few descriptors for anything else.
+    /// Lowers the limit of concurrent checks if they would leave too few descriptors for anything else.
     ///
     /// An eighth of the descriptors is for checks, each of which takes up to eight. Three eighths are for clients, a
     /// quarter for notify sockets, and a quarter for the daemon itself and plugins that do not end.

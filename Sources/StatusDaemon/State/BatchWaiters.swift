@@ -11,16 +11,16 @@ final class BatchWaiters {
     static let limit = Duration.seconds(2)
 
     private var count: UInt64 = 0
-    /// Those that wait for the next batch.
+    /// The callers that wait for the next batch.
     private(set) var next: Ends = [:]
-    /// Those that wait for the batch that is being saved; nil if none is.
+    /// The callers that wait for the batch that is being saved; nil if no batch is being saved.
     private var current: Ends?
 
     var isSaving: Bool { current != nil }
 
-    /// Returns when the next batch, or the one that is being saved, was saved or failed, or after the limit.
+    /// Waits until the next batch, or the one being saved, is saved or has failed; at most for the limit.
     ///
-    /// A caller that is cancelled stops waiting, and nothing is kept of it.
+    /// A cancelled caller stops waiting at once, and leaves nothing behind.
     func wait(forNext isNext: Bool) async {
         count += 1
         let number = count

@@ -3,28 +3,28 @@
 import StatusModel
 import StatusMonitor
 
-/// The time by which entries of the history are too old.
+/// The clock that decides which entries of the history are too old.
 ///
-/// It is the wall clock's, unless that jumps: then it goes on without the jump for a day, in which somebody may set the
-/// clock right. Otherwise a clock that is wrong by years for a second would cost the whole history.
+/// It follows the wall clock. If the wall clock jumps, this clock ignores the jump for a day, so that somebody can
+/// correct the wall clock. Otherwise, one second with a clock that is wrong by years would cost the whole history.
 struct HistoryClock {
-    /// How long the wall clock must go on after a jump before it counts.
+    /// How long the wall clock must run after a jump before it is followed again.
     static let probation = Duration.seconds(86_400)
 
-    /// The last moment at which the wall clock counted.
+    /// The last time at which the wall clock was followed.
     private var settled: Moment
-    /// The first moment after a jump; nil if there was none since.
+    /// The first time after a jump; nil if there was no jump since.
     private var jump: Moment?
 
-    /// A clock that goes on where that of the last run ended.
+    /// A clock that continues the clock of the last run.
     ///
-    /// - Parameter last: the ``time(at:tolerance:)`` of that run, and when it was saved, by this boot's clock; nil if
-    ///   there was none.
+    /// - Parameter last: the last ``time(at:tolerance:)`` of that run, with the time of this boot at which it was
+    ///   saved; nil if there was none.
     init(after last: Moment?, at now: Moment) { settled = last ?? now }
 
-    /// The time by which entries are too old.
+    /// The current time, by which the age of entries is measured.
     ///
-    /// - Parameter tolerance: what is not yet a jump, in either direction.
+    /// - Parameter tolerance: the largest difference, in either direction, that is not a jump.
     mutating func time(at now: Moment, tolerance: Duration) -> Timestamp {
         if now.jump(since: settled) <= tolerance {
             (settled, jump) = (now, nil)
@@ -38,12 +38,12 @@ struct HistoryClock {
 }
 
 extension Moment {
-    /// What the wall clock would show if nobody had set it since this moment.
+    /// The time that the wall clock would show if nobody had set it since.
     fileprivate func wall(at time: Duration) -> Timestamp {
         Timestamp(milliseconds: wall.milliseconds + Int64((time - boot) / .milliseconds(1)))
     }
 
-    /// By how much the wall clock was set since an earlier moment, forwards or backwards.
+    /// By how much the wall clock was set since an earlier time, forwards or backwards.
     fileprivate func jump(since earlier: Moment) -> Duration {
         .milliseconds(abs(wall.milliseconds - earlier.wall(at: boot).milliseconds))
     }

@@ -4,9 +4,9 @@ import StatusConfiguration
 import StatusModel
 import StatusMonitor
 
-/// Which entries of the history are removed.
+/// Decides which entries of the history are removed.
 struct HistoryPruning {
-    /// One step of the store.
+    /// One step of pruning, which the store performs.
     struct Step: Sendable {
         /// Older entries are removed.
         let oldest: Timestamp
@@ -16,12 +16,12 @@ struct HistoryPruning {
 
     private var limits = HistoryLimits()
     private var clock: HistoryClock
-    /// Whether the whole history is being removed, because it was turned off; it may have been turned on again since.
+    /// Whether the whole history is being removed because it was turned off, even if it was turned on again since.
     private var isEmptying = false
 
     init(by clock: HistoryClock) { self.clock = clock }
 
-    /// Whether changes are kept at all.
+    /// Whether a history is kept at all.
     var keepsHistory: Bool { limits.changes > 0 }
 
     /// Applies the limits of a new configuration.
@@ -30,18 +30,18 @@ struct HistoryPruning {
         if !keepsHistory { isEmptying = true }
     }
 
-    /// The time by which entries are too old.
+    /// The current time, by which the age of entries is measured.
     mutating func time() -> Timestamp { clock.time(at: .now(), tolerance: limits.keep / 10) }
 
-    /// What to remove next.
+    /// The next step of removal.
     mutating func next() -> Step {
         let oldest = Timestamp(milliseconds: time().milliseconds - Int64(limits.keep / .milliseconds(1)))
         return Step(oldest: oldest, keeping: isEmptying ? 0 : limits.changes)
     }
 
-    /// Notes that nothing is left for a step to remove; returns whether the history was emptied, and is kept again.
+    /// Notes that a step found nothing left to remove; returns whether the history was emptied and is kept again.
     mutating func ended(_ step: Step) -> Bool {
-        // If the history was turned off during another step, that has not emptied it.
+        // A step that began before the history was turned off has not emptied it.
         guard step.keeping == 0 else { return false }
         isEmptying = false
         return keepsHistory

@@ -8,7 +8,7 @@ import Synchronization
 /// Reads the history for clients, one query at a time, on a separate thread; users take turns.
 @EventLoop
 final class HistoryQueue {
-    /// Whether a query's caller has left.
+    /// Whether a query's caller has cancelled it.
     private final class Cancellation: Sendable {
         let isCancelled = Atomic(false)
     }
@@ -17,7 +17,7 @@ final class HistoryQueue {
     @EventLoop private final class Query {
         let account: UInt32
         var start: (@EventLoop () -> Void) = {}
-        /// Answers its caller, which has left; nil once the caller has a result.
+        /// Ends the call without a result; nil once the caller has been answered.
         var leave: (@EventLoop () -> Void)?
 
         init(of account: UInt32) { self.account = account }
@@ -25,9 +25,9 @@ final class HistoryQueue {
 
     private let store: StatusStore
     private var waiting: [UInt32: [Query]] = [:]
-    /// The users with a query that waits; the first one is next.
+    /// The users with a waiting query; the first one is next.
     private var turns: [UInt32] = []
-    /// Whether a query runs, also if its caller has left.
+    /// Whether a query is running, even if its caller has cancelled it.
     private var isBusy = false
 
     init(_ store: StatusStore) { self.store = store }
@@ -35,7 +35,7 @@ final class HistoryQueue {
     /// Reads something; `body` runs on the thread.
     ///
     /// - Parameters:
-    ///   - account: the user for whom it is.
+    ///   - account: the user that makes the query.
     ///   - body: reads, and ends early if the closure that it gets returns true.
     /// - Throws: ``StoreFailure``; `CancellationError`, at once.
     func read<Value: Sendable>(
@@ -58,14 +58,14 @@ final class HistoryQueue {
             }
         } onCancel: {
             cancellation.isCancelled.store(true, ordering: .relaxed)
-            // It may come before the query is in the queue, but this runs after that.
+            // The task may be cancelled before the query is in the queue, but this runs afterwards.
             EventLoop.perform { self.abandon(query) }
         }
         guard let result, !Task.isCancelled else { throw CancellationError() }
         return try result.get()
     }
 
-    /// Answers a caller that has left: it does not wait for a disk that is slow.
+    /// Ends a cancelled query at once, without waiting for a slow disk.
     private func abandon(_ query: Query) {
         query.leave.take()?()
         waiting[query.account]?.removeAll { $0 === query }

@@ -8,10 +8,10 @@ import StatusStore
 /// The state that the daemon keeps, as the control interface sees it.
 @EventLoop
 final class KeptState {
-    /// Nil if nothing is kept.
+    /// Saves the state; nil if no state is kept.
     private let keeper: StateKeeper?
     private let queue: HistoryQueue?
-    /// Why nothing is kept.
+    /// Why no state is kept; nil if a state is kept, or none is wanted.
     private let problem: String?
 
     init(_ keeper: StateKeeper?, _ state: OpenedState) {

@@ -16,13 +16,13 @@ public enum StateLocation: Sendable, Equatable {
     case none
 }
 
-/// The store with which a daemon starts, and what an earlier run has left in it.
+/// The store with which the daemon starts, and the state of an earlier run in it.
 struct OpenedState: Sendable {
     /// The store; nil if there is none.
     var store: StatusStore?
-    /// What the store had.
+    /// The contents of the store.
     var opening = StatusStore.Opening()
-    /// Whether no daemon has used the directory before, so that a file in it is a copy.
+    /// Whether no daemon has used the directory before, so that a file in it must be a copy.
     private var isNewDirectory = false
     /// Keeps other daemons from using the directory; nil if there is no store, or the disk has no room for a lock.
     var lock: FileLock?
@@ -42,7 +42,7 @@ struct OpenedState: Sendable {
     static func open(_ location: StateLocation, environment: [String: String]) async -> OpenedState {
         if location == .none { return OpenedState() }
         guard let directory = directory(location, environment) else {
-            return OpenedState(problem: "there is no directory for it; set STATE_DIRECTORY, or use “--state none”")
+            return OpenedState(problem: "no directory for the state; set STATE_DIRECTORY, or use “--state none”")
         }
         let boot = bootID(environment)
         let setting = if case .directory = location { "--state" } else { "STATE_DIRECTORY" }
@@ -50,10 +50,10 @@ struct OpenedState: Sendable {
         return opened ?? OpenedState(problem: "the directory \(directory) does not answer")
     }
 
-    /// What a monitor continues with.
+    /// The state with which the monitor continues.
     var memory: LedgerMemory? {
         var memory = opening.contents.memory
-        // The file, or the one that it is a copy of, still says that its log is complete: others may continue it, too.
+        // Another daemon may continue the same log, because this file, or its original, still counts as complete.
         if opening.failure != nil || isNewDirectory { memory?.isComplete = false }
         return memory
     }
@@ -67,13 +67,13 @@ struct OpenedState: Sendable {
         return home + "/.local/state/statusd"
     }
 
-    /// - Parameter setting: the option or the variable with which another directory can be given.
+    /// - Parameter setting: the option or environment variable that sets the directory.
     private static func open(_ directory: String, setBy setting: String, boot: String) -> OpenedState {
         guard directory.hasPrefix("/") else {
             return OpenedState(problem: "STATE_DIRECTORY is “\(directory)”; set it to an absolute path")
         }
         if let problem = make(directory) {
-            return OpenedState(problem: "\(problem); mend that, or give another directory with \(setting)")
+            return OpenedState(problem: "\(problem); fix this, or choose another directory with \(setting)")
         }
         do throws(DaemonError) {
             let trusted = TrustedDirectory(directory, variable: setting, example: "/var/lib/statusd-root")
@@ -87,7 +87,7 @@ struct OpenedState: Sendable {
         do throws(IOError) {
             state.lock = try FileLock(at: directory + "/statusd.lock")
         } catch {
-            // A disk that is full or read-only may have no lock.
+            // On a full or read-only disk, the daemon works without a lock.
             guard error.code != .addressInUse else { return OpenedState(problem: problem(ofOther: directory)) }
         }
         let store = StatusStore(directory: directory, boot: boot)
@@ -98,10 +98,10 @@ struct OpenedState: Sendable {
 
     private static func problem(ofOther directory: String) -> String {
         let holder = "“fuser \(directory)/statusd.lock” shows its process"
-        return "another statusd uses the directory \(directory) (\(holder)); stop it, and start this one again"
+        return "another statusd uses the directory \(directory) (\(holder)); stop it, then restart this one"
     }
 
-    /// Creates the directory and those that contain it; returns why that is impossible.
+    /// Creates the directory and its parents; returns the reason if it cannot, or nil.
     private static func make(_ directory: String) -> String? {
         var end = directory.startIndex
         while end != directory.endIndex {
@@ -115,8 +115,8 @@ struct OpenedState: Sendable {
 
     private static func reason(_ number: Int32) -> String {
         switch number {
-        case EEXIST: "there is a file of that name"
-        case EROFS: "read-only file system, perhaps of the service's sandbox, which StateDirectory= opens"
+        case EEXIST: "a file with this name exists"
+        case EROFS: "read-only file system, perhaps because of the service's sandbox (see StateDirectory=)"
         default: String(cString: strerror(number)).asPhrase
         }
     }
@@ -128,7 +128,9 @@ struct OpenedState: Sendable {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// Identifies this boot of the machine: the unit's %b, because its sandbox hides the file, or the file.
+    /// Identifies this boot of the machine.
+    ///
+    /// The unit sets the variable (`%b`), because its sandbox hides the kernel's file.
     private static func bootID(_ environment: [String: String]) -> String {
         if let boot = environment["STATUSD_BOOT_ID"], !boot.isEmpty { return boot }
         guard let file = fopen("/proc/sys/kernel/random/boot_id", "re") else { return Epoch.random().description }

@@ -4,18 +4,18 @@ import StatusModel
 
 /// The entries of the history that wait for the next batch.
 ///
-/// Their number is bounded. Of a server that changes more often, only the newest change is kept, which counts the
-/// others, so the history always ends with the present state.
+/// Their number is limited. For a server with more changes, only the newest further change is kept, with the number of
+/// those that it replaces. So the history always ends with the current state.
 struct PendingHistory {
-    /// The most entries of one server, and of all together; beyond that, each server has one more.
+    /// The maximum number of entries of one server, and of all together; beyond it, each server has one more.
     private static let (mostOfServer, mostOfAll) = (20, 1024)
 
     private var entries: [RecordedChange] = []
-    /// How many entries each server has.
+    /// The number of entries of each server.
     private var counts: [RecordedChange.Subject: Int] = [:]
-    /// The newest changes of servers that have enough entries.
+    /// The newest changes of servers that have reached the limit.
     private var newest: [RecordedChange.Subject: RecordedChange] = [:]
-    /// How many entries were dropped since the last batch that was saved.
+    /// The number of entries that were dropped since a batch was last saved.
     private(set) var dropped = 0
 
     mutating func add(_ change: RecordedChange) {
@@ -44,7 +44,7 @@ struct PendingHistory {
         dropped += excess
     }
 
-    /// Notes that what was taken is saved.
+    /// Notes that the entries that were taken are saved.
     mutating func noteSaved() { dropped = 0 }
 
     /// Forgets everything, because no history is kept.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// When to save: a change at once, but no more than one batch in each second; after a failure, more and more seldom.
+/// Decides when to save: changes at once, but at most one batch in each second; after failures, at growing intervals.
 struct SavingSchedule {
     /// The shortest time between two batches.
     private static let interval = Duration.seconds(1)
@@ -8,20 +8,20 @@ struct SavingSchedule {
     private static let shortestInterval = Duration.milliseconds(50)
     /// The longest time without a batch.
     ///
-    /// If the daemon is killed, the time of its end is known that exactly.
+    /// If the daemon is killed, the time of its end is known with this accuracy.
     private static let longestInterval = Duration.seconds(600)
     /// The pauses after failures.
     private static let pauses = (first: Duration.seconds(1), longest: Duration.seconds(60))
-    /// The time between two looks for old entries, and between the steps of one.
+    /// The time between two searches for old entries, and between the steps of one search.
     private static let pruning = (interval: Duration.seconds(60), step: Duration.milliseconds(50))
 
-    /// Whether something is to be saved.
+    /// Whether there are unsaved changes.
     private(set) var isPending = true
     private var isUrgent = false
     private var lastSave = ContinuousClock.now - longestInterval
     private var pause = Duration.zero
     private var retry: ContinuousClock.Instant?
-    /// When to look for old entries; nil if nothing was saved since the last look.
+    /// When to search for old entries; nil if nothing was saved since the last search.
     private var pruningTime: ContinuousClock.Instant? = .now
     private var lastPruning = ContinuousClock.now
 
@@ -58,10 +58,10 @@ struct SavingSchedule {
         retry = now + pause
     }
 
-    /// Looks for old entries soon, because the limits have changed.
+    /// Schedules a search for old entries now, because the limits have changed.
     mutating func pruneSoon() { pruningTime = .now }
 
-    /// Notes that a step begins; if the limits change before it ends, another look is due.
+    /// Notes that a step begins; if the limits change before it ends, another search is due.
     mutating func beginPruning() { pruningTime = nil }
 
     mutating func pruned(at now: ContinuousClock.Instant, hasMore: Bool) {

@@ -7,17 +7,16 @@ import StatusModel
 import StatusMonitor
 import StatusStore
 
-/// Saves what has changed, so that a restart forgets nothing.
+/// Saves all changes, so that they survive a restart.
 ///
-/// Changes are saved together, at most a second after the first of them. The store's calls run on a separate thread,
-/// one at a time: a slow disk delays only the next batch. Meanwhile the monitor notes which servers have changed, which
-/// takes no more memory than a name for each. What could not be saved is in the next batch (``SavingSchedule`` says
-/// when).
+/// Changes are saved in batches, at most a second after the first change. The store's calls run on a separate thread,
+/// one at a time, so a slow disk delays only the next batch. Meanwhile the monitor notes the names of changed servers.
+/// Changes that could not be saved are in the next batch. ``SavingSchedule`` decides when a batch is due.
 @EventLoop
 final class StateKeeper {
-    /// The number of servers that are copied in a turn.
+    /// The number of servers that are copied in one turn.
     private static let serversPerTurn = 256
-    /// How long the last batch may take.
+    /// The time limit of the last batch.
     private static let endTime = Duration.milliseconds(1500)
 
     private let store: StatusStore
@@ -29,21 +28,21 @@ final class StateKeeper {
     private var schedule = SavingSchedule()
     private var history = PendingHistory()
     private var pruning: HistoryPruning
-    /// Whether a call of the store runs.
+    /// Whether a call of the store is running.
     private var isBusy = false
     /// Ends the current wait.
     private var endWait: (@Sendable (()) -> Void)?
     private let waiters = BatchWaiters()
     /// Whether the next batch has all servers.
     private var hasEverything = false
-    /// Records all changes up to now, so that a batch has the history of the states in it.
+    /// Records all changes up to now, so that a batch has the history of its states.
     var readChanges: () -> Void = {}
 
     /// Creates a keeper that is not running.
     ///
     /// - Parameters:
     ///   - store: the store of `state`.
-    ///   - state: what was opened.
+    ///   - state: the opened state.
     ///   - registry: the servers and their sources.
     ///   - logger: reports when nothing can be saved, and when it can again.
     init(_ store: StatusStore, of state: OpenedState, registry: ServerRegistry, logger: Logger) {
@@ -61,10 +60,10 @@ final class StateKeeper {
         monitor.scheduleSaving { [weak self] in EventLoop.perform { self?.noteChange() } }
     }
 
-    /// What an administrator should know, as phrases: why nothing is saved, or that a file was set aside.
+    /// Problems that an administrator should know of, as phrases.
     var notices: [String] { report.notices }
 
-    /// Whether changes are kept, too.
+    /// Whether a history is kept.
     var keepsHistory: Bool { pruning.keepsHistory }
 
     /// Applies the limits of a new configuration.
@@ -90,7 +89,7 @@ final class StateKeeper {
         }
     }
 
-    /// Returns when all changes up to now are saved, or cannot be saved now.
+    /// Waits until all changes up to now are saved, or saving has failed.
     func flush() async {
         let isPending = schedule.isPending
         guard isPending || waiters.isSaving else { return }
@@ -101,8 +100,7 @@ final class StateKeeper {
         await waiters.wait(forNext: isPending)
     }
 
-    /// Saves the last changes, and the log, with which streams continue after a restart, if that does not take too
-    /// long.
+    /// Saves the last changes, and the log with which streams continue after a restart; gives up after a time limit.
     func close() async {
         let end = ContinuousClock.now + Self.endTime
         while isBusy, .now < end { await wait(until: end) }
@@ -129,7 +127,7 @@ final class StateKeeper {
         let result: Result<Void, StoreFailure>? = await BlockingThread.run(within: max(.zero, end - .now)) { [store] in
             do throws(StoreFailure) { return .success(try store.save(last)) } catch { return .failure(error) }
         }
-        // A second attempt must have them, too.
+        // A second attempt needs them, too.
         history.putBack(changes)
         return result
     }
@@ -148,7 +146,7 @@ final class StateKeeper {
         endWait = nil
     }
 
-    /// Starts a call of the store; only one runs at a time.
+    /// Starts a call of the store; there must be no other.
     private func start<Value: Sendable>(
         _ body: @escaping @Sendable (StatusStore) throws(StoreFailure) -> Value,
         then: @escaping @EventLoop @Sendable (StateKeeper, Result<Value, StoreFailure>) -> Void
@@ -239,7 +237,7 @@ final class StateKeeper {
 
     // MARK: The history
 
-    /// Removes old entries of the history, in steps between which changes are saved.
+    /// Removes old entries of the history in steps; changes can be saved in between.
     private func prune() {
         let step = pruning.next()
         schedule.beginPruning()
@@ -247,7 +245,7 @@ final class StateKeeper {
             keeper, result in
             let hasMore = try? result.get()
             if hasMore == false, keeper.pruning.ended(step) {
-                // A history that was turned on again begins with the servers as they are.
+                // A history that was turned on again begins with the current states of all servers.
                 keeper.keepEverything()
                 keeper.noteChange()
             }

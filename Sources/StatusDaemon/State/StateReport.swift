@@ -3,15 +3,15 @@
 import Logging
 import StatusStore
 
-/// Reports what happens to the store: each problem once, and its end.
+/// Reports each problem of the store once, and its end.
 struct StateReport {
     private let path: String
     private let logger: Logger
-    /// Why nothing is saved now.
+    /// Why nothing can be saved now; nil if it can.
     private var failure: String?
-    /// What was set aside in this run.
+    /// The file that was set aside in this run, with the reason.
     private var setAside: String?
-    /// What the file lacked at the start.
+    /// The data that was missing or unreadable at the start.
     private var losses: [String] = []
 
     init(path: String, logger: Logger) {
@@ -19,9 +19,9 @@ struct StateReport {
         self.logger = logger
     }
 
-    /// The problems that last, as phrases.
+    /// The lasting problems, as phrases.
     var notices: [String] {
-        let failures = failure.map { "the state is not saved in \(path): \($0); it is tried again" }
+        let failures = failure.map { "the state is not saved in \(path): \($0); retrying" }
         return [failures, setAside.map { "an earlier state was set aside: \($0)" }].compactMap { $0 } + losses
     }
 
@@ -33,7 +33,7 @@ struct StateReport {
             note(loss: "the status of \(servers) could not be read from \(path)")
         }
         if opening.isEmpty {
-            note(loss: "the file \(path) had no state; statusd has started without an earlier one")
+            note(loss: "the file \(path) had no state; nothing was restored")
         }
         if let failure = opening.failure { note(failure) }
     }
@@ -49,17 +49,17 @@ struct StateReport {
         self.failure = failure.description
         logger.log(
             .stateNotSaved, level: .error,
-            "cannot save the state in \(path): \(failure); a restart would forget what changes; it is tried again")
+            "cannot save the state in \(path): \(failure); retrying; a restart now would lose recent changes")
     }
 
     private mutating func note(setAside reason: String) {
         setAside = reason
-        logger.log(.stateSetAside, level: .error, "cannot use the state in \(path): \(reason); a new file is used")
+        logger.log(.stateSetAside, level: .error, "cannot use the state in \(path): \(reason); starting a new file")
     }
 
     /// Notes that a batch was saved.
     ///
-    /// - Parameter droppedChanges: how many entries the history lacks because they could not be saved before.
+    /// - Parameter droppedChanges: the number of entries missing from the history because they could not be saved.
     mutating func noteSaved(droppedChanges: Int) {
         guard failure != nil || droppedChanges > 0 else { return }
         failure = nil
@@ -70,6 +70,7 @@ struct StateReport {
     /// Notes that the last changes could not be saved.
     func noteUnsavedEnd() {
         logger.log(
-            .stateNotSaved, level: .error, "cannot save the last changes in \(path); the next start will lack them")
+            .stateNotSaved, level: .error,
+            "cannot save the last changes in \(path); they will be missing after the next start")
     }
 }

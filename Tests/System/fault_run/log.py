@@ -56,7 +56,7 @@ class LogReader:
             self.newest[name] = int(count)
             return
         for mark, name in (("cannot save the", "unsaved"), ("the state is saved again", "saved_again"),
-                           ("a new file is used", "set_aside"), ("messages were lost", "lost")):
+                           ("starting a new file", "set_aside"), ("messages were lost", "lost")):
             if mark in line:
                 setattr(self, name, getattr(self, name) + 1)
         if "warning:" in line or "error:" in line or not line.startswith("statusd: "):

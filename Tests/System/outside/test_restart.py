@@ -226,7 +226,7 @@ def invalid_drop_in():
             restart(daemon)
             state = daemon.describe("web")
             equal((state["phase"], state["status"]["text"], state["selected"]), ("failed", "Signed In", True))
-            contains(state["message"], "it is not configured now; correct", str(drop_in))
+            contains(state["message"], "it may be configured in", str(drop_in), "cannot be used; correct that file")
             contains(daemon.ctl("post", "web", "Signed Out").err, "cannot be followed", str(drop_in))
             equal(daemon.describe("guest")["phase"], "failed")
             contains(daemon.ctl("forget", "web").err, str(drop_in))
@@ -376,7 +376,7 @@ def set_aside():
 
 @test("status says that the file had no state, or that rows of it could not be read")
 def losses():
-    for change, words in (("DELETE FROM servers; DELETE FROM daemon", "had no state; statusd has started without"),
+    for change, words in (("DELETE FROM servers; DELETE FROM daemon", "had no state; nothing was restored"),
                           ("UPDATE servers SET phase = 'dancing' WHERE name = 'db'", "the status of one server could not be read")):
         with Daemon(CONFIGURATION) as daemon:
             daemon.done("post", "db", "Signed In")
@@ -399,7 +399,7 @@ def damaged_while_running():
             damaged.write(b"x" * (file.stat().st_size - 4096))
         equal(daemon.ctl("history", "db").status, 1)
         daemon.done("post", "login", "after")
-        eventually(lambda: f"it is now {file}.damaged; a new file is used" in daemon.log(), "the report", 5)
+        eventually(lambda: f"it is now {file}.damaged; starting a new file" in daemon.log(), "the report", 5)
         eventually(lambda: is_saved(daemon, "login", "after"), "the new file", 5)
         equal(is_saved(daemon, "db", "before"), True)
         contains(daemon.ctl("status", "db").err, "warning: an earlier state was set aside")
@@ -493,7 +493,7 @@ def no_state():
         shutil.rmtree(daemon.folder / "state")
         (daemon.folder / "state").write_text("a file")
         daemon.start()
-        contains(daemon.log(), "no state is kept: cannot create the directory", "give another directory with STATE_DIRECTORY")
+        contains(daemon.log(), "no state is kept: cannot create the directory", "choose another directory with STATE_DIRECTORY")
         contains(daemon.ctl("status", "db").err, "warning: no state is kept")
         daemon.done("post", "db", "Signed In")
 
@@ -503,7 +503,7 @@ def locked():
     with Daemon(CONFIGURATION) as first, Daemon(CONFIGURATION, start=False) as second:
         second.environment["STATE_DIRECTORY"] = first.environment["STATE_DIRECTORY"]
         second.start()
-        contains(second.log(), "no state is kept: another statusd uses the directory", "stop it, and start this one again")
+        contains(second.log(), "no state is kept: another statusd uses the directory", "stop it, then restart this one")
         second.done("post", "db", "Signed In")
         first.assert_alive()
 
@@ -563,7 +563,8 @@ def gone_from_file():
         before = daemon.file.read_text()
         daemon.file.write_text(before.replace("select: disk", "select: web"))
         for arguments in (["reload", "--dry-run"], ["reload"]):
-            contains(daemon.ctl(*arguments).err, "“select: web” takes effect when", "more.yaml is correct, which may select another server")
+            contains(daemon.ctl(*arguments).err, "“select: web” takes effect once",
+                     "more.yaml is corrected, because that file may select another server")
         equal(daemon.ctl("status", "--format", "{name} {level}").out, "db failed\n")
         daemon.file.write_text(before)
         daemon.ctl("reload")
