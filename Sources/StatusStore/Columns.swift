@@ -43,7 +43,7 @@ struct Columns {
         return statement.integer(index)
     }
 
-    /// A text that is cheap to compare, whoever has written it.
+    /// A text that is cheap to compare, even if another program has written it.
     mutating func text() -> String? {
         defer { index += 1 }
         return statement.text(index).map { StreamSafeText.text($0) }
@@ -52,7 +52,7 @@ struct Columns {
     /// A text as it may be shown, in one line.
     mutating func visibleText() -> String? { text().map { VisibleText.escape($0) } }
 
-    /// A number that can still grow.
+    /// A number, limited so that it can still grow without an overflow.
     mutating func count() -> Int { Int((integer() ?? 0).clamped(to: 0...1 << 53)) }
 
     mutating func flag() -> Bool { integer() == 1 }
@@ -69,7 +69,7 @@ struct Columns {
 }
 
 extension Duration {
-    /// The time in microseconds; too long times are cut.
+    /// The time in microseconds; a time that is too long becomes the longest that fits.
     var microseconds: Int64 {
         let (seconds, attoseconds) = components
         let (micros, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000)

@@ -2,8 +2,9 @@
 
 import StatusModel
 
-/// The level for which a time counts, as a number that is greater if it is worse (``Level/severity``); 0 if there is
-/// none.
+/// A level as it is counted over time, or no level.
+///
+/// Its number is ``Level/severity``, which is greater for a worse level; 0 means no level.
 struct Grade: Hashable {
     var number: Int64
 

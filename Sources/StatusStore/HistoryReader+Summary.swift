@@ -7,12 +7,12 @@ import StatusMonitor
 extension HistoryReader {
     /// Sums up the history of a server in a period.
     ///
-    /// The entries are read in their order, and the boot clock tells the times between them: if the wall clock was set,
-    /// the times of all entries of that boot are those by the clock as it was set last.
+    /// Entries are read in order, and the times between them come from the boot clock. If the wall clock was set, the
+    /// last setting applies to all entries of that boot.
     ///
     /// - Parameters:
     ///   - buckets: the number of equal parts.
-    ///   - now: the current time; nothing is known of what comes after it.
+    ///   - now: the current time; the time after it has no level.
     ///   - boot: identifies this boot of the machine.
     func summary(
         of server: ServerName, since: Timestamp, until: Timestamp, buckets: Int, now: Moment, boot: String
@@ -39,7 +39,7 @@ extension HistoryReader {
             let lifeOfEntry = statement.integer(1)
             if lifeOfEntry != life { (life, clock) = (lifeOfEntry, lifeOfEntry.flatMap { clocks[$0] }) }
             let time = Self.time(statement.integer(3) ?? 0, clock, statement.integer(2))
-            // A damaged row may have any number.
+            // A damaged row may contain any number.
             let changes = statement.integer(5) == 1 ? 1 + min(max(0, Int(statement.integer(6) ?? 0)), 1 << 32) : 0
             tally.change(to: Grade(number: statement.integer(4) ?? 0), changes: changes, at: time)
         }
@@ -47,7 +47,7 @@ extension HistoryReader {
         return tally.end(now: now.wall.milliseconds)
     }
 
-    /// When the daemon was started and stopped.
+    /// The times at which the daemon was started and stopped.
     private func runs(_ clocks: [Int64: Int64]) throws(SQLiteError) -> [(id: Int64, time: Int64, isStart: Bool)] {
         let statement = try database.statement(
             """
@@ -64,15 +64,16 @@ extension HistoryReader {
         return runs
     }
 
-    /// The time of an entry: the wall clock at the boot and the time since then, or the time that it has, if they are
-    /// not known or damaged.
+    /// The time of an entry: the wall clock at boot plus the time since boot.
+    ///
+    /// If these are unknown or damaged, it is the entry's own time.
     private static func time(_ at: Int64, _ clock: Int64?, _ sinceBoot: Int64?) -> Int64 {
         guard let clock, let sinceBoot else { return at }
         let (sum, isOverflow) = clock.addingReportingOverflow(sinceBoot / 1000)
         return isOverflow ? at : sum
     }
 
-    /// Begins with what removed entries have said last.
+    /// Begins with the last state in the entries that were removed.
     private func begin(_ tally: inout SummaryTally, _ server: Int64) throws(SQLiteError) {
         let statement = try database.statement(
             """
@@ -87,10 +88,11 @@ extension HistoryReader {
         tally.noteBeginning(Timestamp(milliseconds: beginning))
     }
 
-    /// The wall clock at each boot of the machine, in milliseconds since 1970, as its last entry has it, or as it is
-    /// now.
+    /// The wall clock at each boot of the machine, in milliseconds since 1970.
+    ///
+    /// It comes from the last entry of that boot; for the current boot, from the wall clock now.
     private func clocks(_ now: Moment, _ boot: String) throws(SQLiteError) -> [Int64: Int64] {
-        // Each run of the daemon has an entry without a server, unless that was removed.
+        // Each run of the daemon has an entry without a server, unless that entry was removed.
         let lives = try integers("SELECT DISTINCT life FROM changes WHERE server IS NULL")
         let first = try integers("SELECT life FROM changes ORDER BY id LIMIT 1")
         let boots = Set(lives + first).sorted()
@@ -119,7 +121,7 @@ extension HistoryReader {
     }
 }
 
-/// Adds up the times between the changes of one server.
+/// Adds up the times that one server spent in each level.
 struct SummaryTally {
     private var summary: StatusSummary
     private let width: Double
@@ -152,7 +154,7 @@ struct SummaryTally {
         self.grade = grade
         guard time > summary.since.milliseconds else { return }
         summary.buckets[bucket(at: time)].changes += changes
-        // Also if it lasts for no time.
+        // A level counts even if it lasts no time.
         noteWorst(in: bucket(at: time))
     }
 
@@ -163,7 +165,7 @@ struct SummaryTally {
         self.isRunning = isRunning
     }
 
-    /// The sums up to the end of the period; a level after `now` is not known.
+    /// Returns the sums up to the end of the period; the time after `now` has no level.
     mutating func end(now: Int64) -> StatusSummary {
         let end = summary.until.milliseconds
         run(false, at: min(now, end))
@@ -189,7 +191,7 @@ struct SummaryTally {
         while time < end {
             let index = bucket(at: time)
             let isLast = index == summary.buckets.count - 1
-            // The start of the next bucket; rounding must not keep it where it is.
+            // The start of the next bucket, at least 1 ms later: rounding must not stop the progress.
             let next = isLast ? end : max(time + 1, summary.buckets[index + 1].start.milliseconds)
             let stop = min(end, next)
             summary.buckets[index].times[level] += Int(stop - time)

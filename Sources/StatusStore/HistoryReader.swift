@@ -5,13 +5,13 @@ public import StatusModel
 
 /// Which entries of the history to read.
 public struct HistoryQuery: Sendable {
-    /// The server; nil for all.
+    /// The server; nil for all servers.
     public var server: ServerName?
-    /// The time of the first and of the last entry.
+    /// The earliest and the latest time of an entry.
     public var since, until: Timestamp?
-    /// The least bad level.
+    /// The lowest severity; entries without a level are left out.
     public var level: Level?
-    /// The number of entries, of which the newest are read; nil for all.
+    /// The maximum number of entries, of which the newest are read; nil for all.
     public var limit: Int?
 
     public init(
@@ -26,13 +26,13 @@ public struct HistoryQuery: Sendable {
     }
 }
 
-/// A part of the history, in order, and how to go on.
+/// A page of the history, in order, and the position after it.
 public struct HistoryPage: Sendable {
     /// The entries.
     public var changes: [Change] = []
     /// The position after them.
     var last: Int64
-    /// The last position, which was the newest at the first page.
+    /// The position of the newest entry when the first page was read, where the last page ends.
     var end: Int64
 
     /// Whether there are no more entries.
@@ -41,8 +41,8 @@ public struct HistoryPage: Sendable {
 
 /// Reads the history, on a connection of its own.
 ///
-/// It blocks, and one thread uses it at a time. Between two pages it keeps nothing open, so a slow client does not make
-/// the file grow.
+/// It blocks, and only one thread may use it at a time. Between two pages it keeps no transaction open, so a slow
+/// client does not make the file grow.
 final class HistoryReader {
     let database: Database
 
@@ -57,8 +57,9 @@ final class HistoryReader {
         try database.execute("PRAGMA cache_size = -1024")
     }
 
-    /// The most entries of a page, and the length at which it ends, in bytes: it waits in memory until a client has
-    /// read it.
+    /// The maximum number of entries of a page, and the length in bytes at which it ends.
+    ///
+    /// A page stays in memory until a client has read it.
     private static let (pageSize, pageLength) = (128, 32_768)
 
     private static let columns = """
@@ -76,8 +77,8 @@ final class HistoryReader {
         var page = if let previous { previous } else { try start(query) }
         page.changes = []
         let (condition, values) = try condition(query)
-        // The entry that ended the state is the server's next one that changed what its time counts for. Only for
-        // entries of such a kind it is looked for: each of the others in between is skipped once.
+        // A state ends with the server's next entry that has a grade. Only entries with a grade have an end, so each
+        // entry in between is skipped only once.
         let statement = try database.statement(
             """
             SELECT \(Self.columns)
@@ -123,7 +124,7 @@ final class HistoryReader {
 
     /// The conditions of a query, and their parameters.
     ///
-    /// The text has no values, because the connection keeps a statement for each text.
+    /// The text contains no values, because the connection keeps a prepared statement for each text.
     private func condition(_ query: HistoryQuery) throws(SQLiteError) -> (sql: String, values: [Int64]) {
         var (sql, values) = ("", [Int64]())
         if let server = query.server {
@@ -173,7 +174,7 @@ extension Change {
 }
 
 extension Change {
-    /// The length of its texts, and of what it takes without them, in bytes.
+    /// The length in bytes: its texts, and a fixed size for everything else.
     fileprivate var length: Int {
         guard let server else { return Self.smallestLength }
         let texts = [server.name.rawValue, server.source, server.status?.text.rawValue, server.message]

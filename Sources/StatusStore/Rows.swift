@@ -4,7 +4,7 @@ import SQLite
 import StatusModel
 import StatusMonitor
 
-/// The columns of a state, the same in several tables.
+/// The columns of a state, which are the same in several tables.
 enum StateColumns {
     static let names = """
         description, source, phase, text, level, changed_at, level_changed_at, updated_at, message, stale,

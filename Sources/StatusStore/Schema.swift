@@ -4,18 +4,18 @@ import SQLite
 
 /// The tables of the store.
 ///
-/// Enumerations are words, so that people can read them with sqlite3(1). Times of the wall clock are milliseconds since
-/// 1970, times since boot and lengths of time are microseconds.
+/// Enumerations are words, so that people can read them with sqlite3(1). Times of the wall clock are in milliseconds
+/// since 1970. Times since boot and durations are in microseconds.
 enum Schema {
     /// Marks the file as statusd's (“stat”).
     static let applicationID: Int64 = 0x7374_6174
 
-    /// The version that this program writes, which is that after all migrations.
+    /// The version that this program writes: the number of migrations.
     static var version: Int64 { Int64(migrations.count) }
 
-    /// The steps from an empty file to the current version; a step that was released never changes.
+    /// The steps from an empty file to the current version; a released step never changes.
     ///
-    /// The columns `lost` and `file` of `daemon`, `names.is_open` and the index `open_names` are not used any more.
+    /// The columns `lost` and `file` of `daemon`, `names.is_open` and the index `open_names` are no longer used.
     static let migrations = [
         """
         CREATE TABLE daemon (
@@ -73,9 +73,9 @@ enum Schema {
         """,
     ]
 
-    /// Checks whose tables these are, before anything is changed.
+    /// Checks that the tables are statusd's, before anything is changed.
     ///
-    /// - Throws: ``StoreProblem`` if a newer version has written them, or they are another program's.
+    /// - Throws: ``StoreProblem`` if a newer version or another program has written them.
     static func check(_ database: Database) throws {
         let found = try database.integer("PRAGMA user_version") ?? 0
         let owner = try database.integer("PRAGMA application_id") ?? 0
@@ -98,11 +98,11 @@ enum Schema {
 
 /// Why a file cannot be used as the store, although SQLite can read it.
 enum StoreProblem: Error, Equatable, CustomStringConvertible {
-    /// A newer statusd has written it, with this version of the tables.
+    /// A newer statusd has written the file, with this version of the tables.
     case newer(Int64)
-    /// Another program has written it.
+    /// Another program has written the file.
     case foreign
-    /// It could not be read at the start, so this run does not continue it.
+    /// The file could not be read at the start, so this run does not continue its state.
     case unread
 
     var description: String {

@@ -4,7 +4,7 @@ import Glibc
 import SQLite
 import StatusMonitor
 
-/// Opening the file, and setting aside one that cannot be used.
+/// Opening the file, and setting aside a file that cannot be used.
 extension StatusStore {
     /// Opens the file, or creates it.
     ///
@@ -16,15 +16,16 @@ extension StatusStore {
         return (file, try file.load(boot: boot))
     }
 
-    /// Creates the file if there is none, so that only its owner can read it; SQLite gives those beside it the same
-    /// mode.
+    /// Creates the file if it is missing, so that only its owner can read it.
+    ///
+    /// SQLite gives its other files the same mode.
     private static func create(_ path: String) {
         let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        // The existing file is not opened: closing it would give up the locks of SQLite's connections.
+        // An existing file is not opened: closing it would release the locks of SQLite's connections.
         if descriptor >= 0 { Glibc.close(descriptor) }
     }
 
-    /// The word for a file that cannot be used, for its new name; nil if the error may pass, or is not the file's.
+    /// The word for the new name of an unusable file; nil if the error may pass, or is not caused by the file.
     static func fault(_ error: any Error) -> String? {
         switch error {
         case StoreProblem.newer: "newer"
@@ -37,8 +38,8 @@ extension StatusStore {
 
     /// A name for a file that is set aside.
     ///
-    /// The first two of a kind stay, because they may have what is missed; later ones replace the third, so the disk is
-    /// not filled.
+    /// The first two files of a kind are kept, because they may contain the data that is missing. Later files replace
+    /// the third, so that they do not fill the disk.
     private static func unusedName(_ name: String) -> String {
         let names = [name, name + ".2", name + ".3"]
         return names.first { size(of: $0) == nil } ?? names[names.count - 1]
@@ -46,7 +47,7 @@ extension StatusStore {
 
     /// Renames a file that cannot be used, with its log.
     ///
-    /// - Returns: what was done, as one phrase.
+    /// - Returns: the reason and the new name, as one phrase.
     /// - Throws: ``StoreFailure`` if it cannot be renamed.
     static func setAside(_ path: String, _ word: String, because reason: String) throws(StoreFailure) -> String {
         let target = unusedName("\(path).\(word)")
@@ -62,7 +63,7 @@ extension StatusStore {
         return "\(reason); it is now \(target)"
     }
 
-    /// The size of a file in bytes; nil if there is none.
+    /// The size of a file in bytes; nil if it does not exist.
     static func size(of path: String) -> Int? {
         var status = stat()
         return lstat(path, &status) == 0 ? status.st_size : nil

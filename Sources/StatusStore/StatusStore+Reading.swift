@@ -5,7 +5,7 @@ public import StatusModel
 public import StatusMonitor
 import Synchronization
 
-/// Reading the history, on a connection of its own, so that it does not wait for a batch that is being saved.
+/// Reading the history, on a separate connection, so that it does not wait for a batch that is being saved.
 extension StatusStore {
     /// Reads a page of the history.
     ///
@@ -29,7 +29,7 @@ extension StatusStore {
     ///   - since: the beginning.
     ///   - until: the end.
     ///   - buckets: the number of equal parts; at least 1.
-    ///   - now: the current time; nothing is known of what comes after it.
+    ///   - now: the current time; the time after it has no level.
     ///   - isCancelled: called now and then; if it returns true, the call fails.
     /// - Throws: ``StoreFailure``.
     public func summary(
@@ -57,7 +57,7 @@ extension StatusStore {
                 return .failure(StoreFailure(error, at: path))
             }
         }
-        // Without the reader's lock, for which a save may wait.
+        // This happens outside the reader's lock, for which a save may wait.
         if let damage { note(damage: damage) }
         return try result.get()
     }

@@ -5,11 +5,11 @@ public import StatusModel
 public import StatusMonitor
 import Synchronization
 
-/// The daemon's store: a file in the state directory, whatever happens to that file.
+/// The daemon's store: a file in the state directory, and its replacement if it cannot be used.
 ///
-/// All functions block, so they are called on a thread of their own, one at a time. There is one rule for errors: a
-/// file that is damaged, or that this version did not write, is set aside, and the next batch begins a new one. After
-/// any other error, such as a full disk, the caller tries again later.
+/// All functions block, so they are called on a separate thread, one at a time. There is one rule for errors: a file
+/// that is damaged, newer or of another program is set aside, and the next batch begins a new one. After any other
+/// error, such as a full disk, the caller tries again later.
 public final class StatusStore: Sendable {
     /// The path of the file.
     public let path: String
@@ -20,13 +20,13 @@ public final class StatusStore: Sendable {
     let reader = Mutex<HistoryReader?>(nil)
 
     private struct Use {
-        /// Nil until the file could be opened, and after it was set aside.
+        /// The open file; nil if it could not be opened yet, or was set aside.
         var file: StoreFile?
-        /// Whether the file has a state that could not be read, and must not be replaced.
+        /// Whether the file has a state that could not be read and must not be replaced.
         var isUnread = false
         /// Damage that a reader of the history has found.
         var damage: SQLiteError?
-        /// Since when changes may have come that are not saved: a file that is opened later begins with this moment.
+        /// The time since which changes may be unsaved; the history of a file that is opened later begins here.
         var beginning = Moment.now()
     }
 
@@ -38,13 +38,13 @@ public final class StatusStore: Sendable {
         self.boot = boot
     }
 
-    /// What ``open(at:)`` found.
+    /// The result of ``open(at:)``.
     public struct Opening: Sendable {
-        /// What the file had.
+        /// The contents of the file.
         public var contents = StoreContents()
         /// Why the file was set aside, and where it is now; nil if it was not.
         public var setAside: String?
-        /// Whether there was a file, and no state in it.
+        /// Whether the file existed but contained no state.
         public var isEmpty = false
         /// Why nothing can be saved; nil if it can.
         public var failure: StoreFailure?
@@ -55,7 +55,7 @@ public final class StatusStore: Sendable {
 
     /// Opens the file and reads it; sets it aside if it cannot be used.
     ///
-    /// From then on, the run of the daemon that is in the file goes on with this one.
+    /// The file then counts as continued by this run of the daemon.
     public func open(at now: Moment) -> Opening {
         use.withLock { use in
             var opening = Opening()
@@ -72,7 +72,7 @@ public final class StatusStore: Sendable {
                 opening.isEmpty = exists && opening.contents.memory == nil && opening.setAside == nil
             } catch {
                 opening.failure = StoreFailure(error, at: path)
-                // To read needs no room on the disk.
+                // Reading needs no room on the disk.
                 opening.contents = (try? StoreFile(reading: path, .alone).load(boot: boot)) ?? StoreContents()
                 use.isUnread = opening.contents.memory == nil && Self.size(of: path) ?? 0 > 0
             }
@@ -80,7 +80,7 @@ public final class StatusStore: Sendable {
         }
     }
 
-    /// Opens the file, and notes in it that this run goes on with what another one has left.
+    /// Opens the file, and notes in it that this run continues the state of another one.
     private func open(_ use: inout Use) throws -> StoreContents {
         let (file, contents) = try Self.open(path, boot: boot)
         try file.begin(after: contents, at: use.beginning)
@@ -88,7 +88,7 @@ public final class StatusStore: Sendable {
         return contents
     }
 
-    /// Saves a batch; begins a new file if there is none, for which the batch must have everything.
+    /// Saves a batch; if there is no file, begins one, for which the batch must contain everything.
     public func save(_ batch: StoreBatch) throws(StoreFailure) {
         try perform { use in
             if let damage = use.damage.take() { throw damage }
@@ -99,15 +99,15 @@ public final class StatusStore: Sendable {
         }
     }
 
-    /// Opens the file, whose state this run does not continue: the first batch replaces it.
+    /// Opens the file, whose state this run does not continue; the first batch replaces that state.
     private func openAnew(_ use: inout Use) throws -> StoreFile {
         if use.isUnread {
-            // Until the disk works, the file stays, for the case that the next start can read it.
+            // The file is kept until the disk works, because the next start may be able to read it.
             _ = try Self.open(path, boot: boot)
             throw StoreProblem.unread
         }
-        // Connections of a process share the index of the log: one that was opened while the disk was read-only would
-        // keep it so.
+        // Connections of a process share the log's index. A connection from the time of a read-only disk would keep
+        // the index read-only.
         reader.withLock { $0 = nil }
         _ = try open(&use)
         guard let file = use.file else { preconditionFailure("the file was not opened") }
@@ -136,7 +136,7 @@ public final class StatusStore: Sendable {
         let failure = StoreFailure(error, at: path)
         guard let fault = Self.fault(error) else { return failure }
         use.file = nil
-        // It has the file open.
+        // The reader has the file open.
         reader.withLock { $0 = nil }
         do throws(StoreFailure) {
             let setAside = try Self.setAside(path, fault, because: failure.description)
@@ -147,8 +147,7 @@ public final class StatusStore: Sendable {
         }
     }
 
-    /// Shortens the log if readers, one after the other, have kept SQLite from doing that: the next of them waits
-    /// meanwhile.
+    /// Shortens the log if successive readers have kept SQLite from doing so; the next reader waits meanwhile.
     private func limitLog(of file: StoreFile) {
         guard Self.size(of: path + "-wal") ?? 0 > Self.longestLog else { return }
         reader.withLock { _ in file.shortenLog() }

@@ -4,13 +4,13 @@ import Glibc
 import SQLite
 import StatusModel
 
-/// Why nothing was saved.
+/// Why an operation of the store failed.
 public struct StoreFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What is done about it.
+    /// The way to continue after the failure.
     public enum Remedy: Sendable {
         /// The call may succeed later.
         case tryAgain
-        /// The file was set aside. The next batch begins a new one, so it must have everything.
+        /// The file was set aside; the next batch begins a new one, so it must contain everything.
         case beginAnew
     }
 
@@ -37,7 +37,7 @@ public struct StoreFailure: Error, Sendable, Equatable, CustomStringConvertible 
         }
     }
 
-    /// Why the directory of the file cannot be used, for which SQLite has only general words; nil if it can.
+    /// Why the directory of the file cannot be used, which SQLite's errors do not say; nil if it can.
     private static func problem(ofDirectoryOf path: String) -> String? {
         let directory = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
         guard access(directory, W_OK | X_OK) != 0 else { return nil }

@@ -4,9 +4,9 @@ import SQLite
 import StatusModel
 import StatusMonitor
 
-/// Going on with what another run of the daemon has left.
+/// Continuing the state of another run of the daemon.
 extension StoreFile {
-    /// Notes that this run goes on with what another one has left.
+    /// Notes that this run continues the state of another one.
     func begin(after contents: StoreContents, at now: Moment) throws(SQLiteError) {
         try database.transaction { () throws(SQLiteError) in
             try database.execute("UPDATE daemon SET is_complete = 0")
@@ -16,14 +16,14 @@ extension StoreFile {
         }
     }
 
-    /// The greatest number of an entry that is believed; a damaged row may have any, and none could follow it.
+    /// The greatest plausible number of an entry; a damaged row may have the greatest of all, and none could follow.
     private static let greatestEntry: Int64 = 1 << 53
 
-    /// Notes, in a transaction, that this run begins, and when the one before has ended.
+    /// Notes, in a transaction, that this run begins, and when the previous run ended.
     private func beginRun(after memory: LedgerMemory?, at now: Moment) throws(SQLiteError) {
         let beginning = try continueBoot()
-        // If the log is not complete, that run ended some time after it was saved last. If it was killed before that,
-        // it has left only its beginning.
+        // If the log is not complete, the previous run ended some time after its last save. If it was killed before its
+        // first save, only its beginning is known.
         let ends = [memory.flatMap { $0.isComplete ? nil : $0.log.notedAt }, beginning].compactMap(\.self)
         let revision = memory?.log.revision ?? 0
         if let end = ends.max(by: { $0.wall < $1.wall }) {
@@ -33,8 +33,7 @@ extension StoreFile {
         try append(Change(.started, at: now.wall, revision: revision), since: now)
     }
 
-    /// Goes on with the boot of the newest entry; returns when the last run began, if the history has nothing after
-    /// that.
+    /// Continues the boot of the newest entry; returns when the last run began if that is the newest entry.
     private func continueBoot() throws(SQLiteError) -> Moment? {
         let statement = try database.statement(
             "SELECT life, since_boot, kind, at FROM changes ORDER BY id DESC LIMIT 1")

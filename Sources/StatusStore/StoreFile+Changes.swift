@@ -18,7 +18,7 @@ extension StoreFile {
 
     /// Appends an entry.
     ///
-    /// - Parameter now: a moment of this run, which relates the two clocks.
+    /// - Parameter now: a time of this run by both clocks, which relates them.
     func append(_ change: Change, since now: Moment) throws(SQLiteError) {
         let statement = try database.statement(Self.changeInsertion)
         var parameters = Parameters(statement)
@@ -46,10 +46,10 @@ extension StoreFile {
         try database.execute("UPDATE changes SET life = id WHERE id = \(bootNumber)")
     }
 
-    /// When an entry was made, since boot.
+    /// The time since boot at which an entry was made.
     ///
-    /// Its wall clock tells, unless that was set since then: entries come in order, except those that were held back
-    /// for a while.
+    /// It is computed from the entry's wall clock, unless that would place the entry long before the previous one: then
+    /// the wall clock was set. Entries come in order, except for entries that were held back for a while.
     private func moment(of change: Change, at now: Moment) -> Duration {
         let moment = now.boot - .milliseconds(now.wall.milliseconds - change.at.milliseconds)
         return moment < newestChange - Self.longestDelay ? newestChange : min(moment, now.boot)
@@ -60,12 +60,12 @@ extension StoreFile {
     /// The number of an entry's server in the history.
     private func number(of name: ServerName, after change: Change) throws(SQLiteError) -> Int64 {
         let number = try number(of: name)
-        // A server that was removed may never come back.
+        // A removed server may never come back.
         names[name] = change.kind == .removed ? nil : number
         return number
     }
 
-    /// The number of a server in the history, which it gets with its first entry.
+    /// The number of a server in the history; a new server gets one.
     func number(of name: ServerName) throws(SQLiteError) -> Int64 {
         if let number = names[name] { return number }
         let insertion = try database.statement(Self.nameInsertion)
@@ -82,7 +82,7 @@ extension StoreFile {
 }
 
 extension Change {
-    /// What the following time counts for; nil if the entry does not change that.
+    /// The grade of the time after the entry; nil if the entry does not change it.
     fileprivate var grade: Grade? {
         switch kind {
         case .changed, .added: server.map { Grade($0) }

@@ -6,8 +6,9 @@ import StatusMonitor
 
 /// Removing old entries of the history.
 ///
-/// What they said last stays: each server's grade (`names.grade`), whether the daemon ran, and the time from which on
-/// this is true (`pruned`). So the summary of a server that has not changed for a year still knows its level.
+/// The last state in the removed entries is kept: the grade of each server (`names.grade`), whether the daemon was
+/// running, and the time of both (`pruned`). So the summary of a server that has not changed for a year still shows its
+/// level.
 extension StoreFile {
     /// The number of entries that are removed in one transaction, which takes a few milliseconds.
     private static let pruned = 500
@@ -16,8 +17,8 @@ extension StoreFile {
     ///
     /// - Parameters:
     ///   - oldest: older entries are removed.
-    ///   - changes: the number of entries to keep; 0 also removes what the entries said last, because from now
-    ///     on it may change unnoticed.
+    ///   - changes: the number of entries to keep; 0 also removes the last state, which from now on may change
+    ///     unnoticed.
     func prune(before oldest: Timestamp, keeping changes: Int) throws(SQLiteError) -> Bool {
         let count = try countChanges()
         let excess = min(Self.pruned, max(0, count - changes))
@@ -26,7 +27,7 @@ extension StoreFile {
         }
         changeCount = count - removed
         if removed >= Self.pruned { return true }
-        // The numbers begin again with the next entry, which begins the boot.
+        // The next entry has the first number again, and identifies the boot.
         if try database.integer("SELECT 1 FROM changes LIMIT 1") == nil { bootNumber = 0 }
         guard changes == 0 else { return false }
         if try forgetNames() >= Self.pruned { return true }
@@ -37,8 +38,8 @@ extension StoreFile {
     private func prune(before oldest: Timestamp, excess: Int) throws(SQLiteError) -> Int {
         let excessEnd =
             excess == 0 ? 0 : try database.integer("SELECT id FROM changes ORDER BY id LIMIT 1 OFFSET \(excess - 1)")
-        // Among the first entries, not among all, so that it ends at the first ones that are young enough. A damaged
-        // row may have a text as its time.
+        // Only the first entries are searched, so that the search ends at the first entries that are young enough. A
+        // damaged row may have a text as its time.
         let gone = """
             WITH gone AS (
                 SELECT * FROM (SELECT * FROM changes ORDER BY id LIMIT \(Self.pruned))
@@ -66,7 +67,7 @@ extension StoreFile {
             """)
         let removed = database.changedRows
         names = [:]
-        // Returns free pages to the file system, so the file shrinks when the limits were lowered.
+        // Returns free pages to the file system, so that the file shrinks after the limits were lowered.
         try database.execute("PRAGMA incremental_vacuum(100)")
         return removed
     }
@@ -75,7 +76,7 @@ extension StoreFile {
         try database.execute("DELETE FROM pruned; UPDATE names SET grade = NULL WHERE grade IS NOT NULL")
     }
 
-    /// Removes names without an entry, not too many at once; returns how many.
+    /// Removes names without an entry, a limited number at a time; returns how many.
     private func forgetNames() throws(SQLiteError) -> Int {
         try database.execute(
             """
@@ -94,8 +95,9 @@ extension StoreFile {
         return count
     }
 
-    /// Notes, in a transaction, how all servers are, if the history has nothing of them: it was turned on, or its file
-    /// is new.
+    /// Notes, in a transaction, the grades of all servers, if the history is empty.
+    ///
+    /// It is empty if it was turned on, or if its file is new.
     func beginHistory(of servers: [StoredServer], at now: Moment) throws(SQLiteError) {
         let isEmpty = """
             SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM changes WHERE server IS NOT NULL)

@@ -6,22 +6,22 @@ import StatusMonitor
 
 /// The open file of a store: its servers, its selection and its history.
 ///
-/// It blocks, and one thread uses it at a time. Each batch is a transaction, so a killed process leaves all of a batch
-/// or nothing of it. Without a power failure nothing that was saved is lost; after one, the last half minute may be
+/// It blocks, and only one thread may use it at a time. Each batch is a transaction, so a killed process leaves all of
+/// a batch or nothing of it. Only a power failure can lose saved data, up to the last half minute
 /// (`PRAGMA synchronous = NORMAL`).
 final class StoreFile {
     let database: Database
-    /// Identifies the machine's boot in the history: the number of the first entry since then (column `life`).
+    /// Identifies this boot in the history: the number of the first entry since the boot (column `life`).
     var bootNumber: Int64 = 0
-    /// When the newest entry since then was made, by the boot clock.
+    /// When the newest entry of this boot was made, by the boot clock.
     var newestChange = Duration.zero
-    /// The number of entries of the history; nil if they were not counted yet.
+    /// The number of entries of the history; nil if not counted yet.
     var changeCount: Int?
-    /// The numbers in the history of the servers that have changed.
+    /// The numbers, in the history, of servers that have changed.
     var names: [ServerName: Int64] = [:]
-    /// Whether the next batch, which has all servers, replaces what another run has left.
+    /// Whether the next batch, which contains all servers, replaces the state of another run.
     ///
-    /// Until then it is kept, for the case that this run is killed before.
+    /// Until then the old state is kept, in case this run is killed first.
     var replacesState = false
 
     /// Opens or creates the file.
@@ -31,7 +31,7 @@ final class StoreFile {
         let database = try Database(path: path)
         self.database = database
         try Schema.check(database)
-        // It takes effect only before the first page is written, which the first setting does.
+        // This takes effect only before the first page is written, which the first setting does.
         if try database.integer("PRAGMA page_count") == 0 { try database.execute("PRAGMA auto_vacuum = INCREMENTAL") }
         for setting in Self.settings { try database.execute(setting) }
         try Schema.prepare(database)
@@ -48,7 +48,7 @@ final class StoreFile {
     private static let settings = [
         "PRAGMA journal_mode = WAL",
         "PRAGMA synchronous = NORMAL",
-        // The pages that are kept in memory, 256 KiB, and the length of the log that is merged into the file, 1 MiB.
+        // The size of the page cache, 256 KiB, and the length at which the log is merged into the file, 1 MiB.
         "PRAGMA cache_size = -256",
         "PRAGMA wal_autocheckpoint = 256",
         "PRAGMA journal_size_limit = 1048576",
@@ -60,7 +60,7 @@ final class StoreFile {
     /// Checks the tables that the daemon needs at its start.
     func check() throws(SQLiteError) {
         for table in ["daemon", "servers", "events", "names", "pruned"] { try check(table) }
-        // They fail without all tables and columns.
+        // Preparing them fails if a table or a column is missing.
         let statements = [
             Self.logInsertion, Self.serverInsertion, Self.entryInsertion, Self.changeInsertion, Self.nameInsertion,
             Self.nameQuery,
@@ -97,7 +97,7 @@ final class StoreFile {
         }
         let servers = try loadServers(&contents)
         var memory = LedgerMemory(log: log, servers: servers, isOfThisBoot: isOfThisBoot)
-        // A file that can only be read may lack what a later version has added.
+        // A file that can only be read was not upgraded, so it may lack this column.
         contents.historyClock = try? loadHistoryClock()
         let entries = isComplete ? try loadEntries(upTo: log.revision) : nil
         (memory.entries, memory.isComplete) = (entries ?? [], entries != nil)
@@ -129,7 +129,7 @@ final class StoreFile {
         return servers
     }
 
-    /// The entries of the log, up to its newest event; nil if one is missing, because they must have no hole.
+    /// The entries of the log, up to its newest event; nil if one is missing, because a log must have no gap.
     private func loadEntries(upTo revision: Int) throws(SQLiteError) -> [LogEntry]? {
         var entries: [LogEntry] = []
         let statement = try database.statement("SELECT \(LogEntry.columns) FROM events ORDER BY entry_revision")
@@ -140,7 +140,7 @@ final class StoreFile {
             if let last = entries.last, entry.revision != last.revision + 1 { return nil }
             entries.append(entry)
         }
-        // After a crash, a run without an event has none.
+        // A run without an event after a crash has no entries.
         return entries.isEmpty || entries.last?.revision == revision ? entries : nil
     }
 
@@ -148,7 +148,7 @@ final class StoreFile {
 
     /// Saves a batch, all of it or nothing.
     func save(_ batch: StoreBatch, boot: String) throws(SQLiteError) {
-        // If nothing is saved, new names do not keep their numbers.
+        // If the transaction fails, the numbers of new names are not valid.
         var isSaved = false
         defer { if !isSaved { names = [:] } }
         try database.transaction { () throws(SQLiteError) in

@@ -3,11 +3,11 @@
 public import StatusModel
 public import StatusMonitor
 
-/// What the store keeps of a server.
+/// The stored data of a server.
 public struct StoredServer: Equatable, Sendable {
-    /// What its monitor needs.
+    /// The data for the monitor.
     public var memory: ServerMemory
-    /// What its source needs.
+    /// The data for its source.
     public var source: SourceMemory
 
     public init(_ memory: ServerMemory, source: SourceMemory = SourceMemory()) {
@@ -18,15 +18,15 @@ public struct StoredServer: Equatable, Sendable {
     public var name: ServerName { memory.state.name }
 }
 
-/// What the store is given at a time, to be saved in one transaction.
+/// The changes to save in one transaction.
 public struct StoreBatch: Sendable {
     /// The selection and the log.
     public var log: LogMemory
     /// The server that the configuration selects.
     public var configuredSelection: ServerName?
-    /// The time by which entries of the history are too old.
+    /// The time of the clock by which entries of the history age.
     public var historyClock: Timestamp?
-    /// Whether it has all servers, so that the history can begin with them if it has nothing yet.
+    /// Whether the batch contains all servers, so that an empty history can begin with them.
     public var beginsHistory = false
     /// The servers that have changed.
     public var servers: [StoredServer] = []
@@ -34,30 +34,30 @@ public struct StoreBatch: Sendable {
     public var removed: [ServerName] = []
     /// The new entries of the history.
     public var changes: [Change] = []
-    /// The newest entries of the log, with which its streams can continue; nil before the daemon's end.
+    /// The newest entries of the log, with which streams can continue; nil except in the daemon's last batch.
     public var entries: [LogEntry]?
 
     public init(log: LogMemory) { self.log = log }
 }
 
-/// What the store had when it was opened.
+/// The contents of the store when it was opened.
 public struct StoreContents: Sendable {
-    /// What the monitor needs; nil if the store is new.
+    /// The data for the monitor; nil if the store is new.
     public var memory: LedgerMemory?
-    /// The sources of its servers.
+    /// The data for the sources of the servers.
     public var sources: [ServerName: SourceMemory] = [:]
     /// The server that the configuration selected.
     public var configuredSelection: ServerName?
-    /// The time by which entries of the history were too old; nil if it was not saved.
+    /// The last time of the clock by which entries of the history age; nil if it was not saved.
     public var historyClock: Timestamp?
     /// The number of servers that could not be read, because their rows are damaged.
     public var damagedRows = 0
 
     public init() {}
 
-    /// The time by which entries were too old when it was saved, by the boot clock of now.
+    /// The saved time of the history's clock, with the time since boot at which it was saved.
     ///
-    /// If the machine was booted since then, nobody knows how long it was down, so that does not count.
+    /// If the machine has booted since, the time in between is unknown and does not count.
     public func historyTime(at now: Moment) -> Moment? {
         let saved = memory.flatMap { $0.isOfThisBoot ? $0.log.notedAt.boot : nil }
         return historyClock.map { Moment(wall: $0, boot: saved ?? now.boot) }
