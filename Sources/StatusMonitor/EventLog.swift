@@ -12,11 +12,11 @@ public struct LogEntry: Equatable, Sendable {
 
     public var revision: Int
     public var kind: Kind
-    /// The state of its server at that time.
+    /// The state of its server at the time of the event.
     public var snapshot: ServerSnapshot?
-    /// Whether its server was the selected one at that time.
+    /// Whether its server was selected at the time of the event.
     public var isOfSelected: Bool
-    /// The server's event before this one.
+    /// The previous events of the server.
     public var previous: Revisions
     /// The client that caused it.
     var caller: Caller?
@@ -37,7 +37,7 @@ public struct LogEntry: Equatable, Sendable {
     var isForSelected: Bool { kind == .event(.selected) || isOfSelected }
 }
 
-/// The revisions of the last event: for readers that want updates, and for those that do not.
+/// The revisions of the last event for readers that want updates, and for readers that do not.
 public struct Revisions: Equatable, Sendable {
     public var updates: Int
     public var changes: Int
@@ -54,13 +54,13 @@ public struct Revisions: Equatable, Sendable {
     }
 }
 
-/// The last events, in one order for all servers.
+/// The newest events of all servers, in one order.
 ///
-/// A ring that keeps the newest entries, whatever their readers do. A reader may fall behind because it got no
-/// processor for some milliseconds, so the ring keeps up to four times as many until that reader has caught up. A
-/// slower reader is overrun. Revisions count from 1 without a gap, so an entry is found by arithmetic.
+/// A ring that keeps the newest entries, whatever their readers do. A reader may fall behind because it was not
+/// scheduled for some milliseconds, so the ring keeps up to four times as many entries until that reader has caught up.
+/// A slower reader misses events. Revisions count from 1 without a gap, so an entry is found by arithmetic.
 struct EventLog {
-    /// The minimum number of entries, once there were so many, and the maximum; both are powers of two.
+    /// The number of entries to keep usually, and at most; both are powers of two.
     private let capacities: ClosedRange<Int>
     /// The entries by the low bits of their revisions; their number is a power of two.
     private var slots: [LogEntry]
@@ -70,7 +70,7 @@ struct EventLog {
     /// The revision of the oldest entry; `latest + 1` if there is none.
     private(set) var oldest = 1
 
-    /// The newest dropped events: of all servers, and of the selected ones, without the moves of the selection.
+    /// The newest dropped events of all servers, and of the selected servers without moves of the selection.
     private(set) var dropped = (ofAll: Revisions(), ofSelected: Revisions())
 
     private static let vacant = LogEntry(revision: 0, kind: .probe)
@@ -83,7 +83,7 @@ struct EventLog {
         slots = Array(repeating: Self.vacant, count: 8)
     }
 
-    /// Whether the newest entry is the last one of an eighth of a round.
+    /// Whether the newest entry ends an eighth of a round.
     var endsEighth: Bool { latest & (capacities.lowerBound / 8 - 1) == 0 }
 
     /// Appends the entry of the next revision.
@@ -96,10 +96,11 @@ struct EventLog {
         slots[index(of: latest)] = entry
     }
 
-    /// Grows before the slowest reader misses something, and shrinks when it has caught up; to be called after each
-    /// eighth of a round.
+    /// Grows before the slowest reader misses an event, and shrinks when that reader has caught up.
     ///
-    /// - Parameter revision: The oldest entry that a reader still needs, if any.
+    /// It must be called after each eighth of a round.
+    ///
+    /// - Parameter revision: the oldest entry that a reader still needs, if any.
     mutating func keep(from revision: Int?) {
         let needed = revision.map { latest - $0 + 1 } ?? 0
         if needed > slots.count - capacities.lowerBound / 8, slots.count < capacities.upperBound {
@@ -117,8 +118,8 @@ struct EventLog {
     /// Continues after the events of an earlier run.
     ///
     /// - Parameters:
-    ///   - entries: the newest of them, whose revisions have no hole; may be empty.
-    ///   - memory: the position of the last one.
+    ///   - entries: the newest of these events, whose revisions have no gap; may be empty.
+    ///   - memory: the position of the last event.
     mutating func restore(_ entries: [LogEntry], upTo memory: LogMemory) {
         dropped = (memory.droppedOfAll, memory.droppedOfSelected)
         latest = memory.revision - entries.count
@@ -131,7 +132,7 @@ struct EventLog {
             let index = index(of: oldest)
             if case .event(let kind) = slots[index].kind {
                 dropped.ofAll.note(oldest, kind)
-                // If another move follows, readers have missed nothing.
+                // A dropped move is not missed: another move follows.
                 if kind != .selected, slots[index].isOfSelected { dropped.ofSelected.note(oldest, kind) }
             }
             oldest += 1

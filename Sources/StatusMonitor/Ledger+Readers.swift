@@ -3,7 +3,7 @@
 import StatusModel
 
 extension Ledger {
-    /// Adds a reader, which begins with a snapshot, or if possible, after `since`.
+    /// Adds a reader, which begins after `since` if possible, otherwise with a snapshot.
     mutating func watch(
         _ target: WatchTarget, updates: Bool, since: Cursor?, mayComeLater: Bool,
         wake: @escaping @Sendable (WatchUrgency) -> Void
@@ -11,7 +11,7 @@ extension Ledger {
         let isAbsent = if case .server(let name) = target { records[name] == nil } else { false }
         if case .server(let name) = target, isAbsent, !mayComeLater { throw .noSuchServer(name) }
         var reader = Reader(of: target, updates: updates, wake: wake, at: log.latest)
-        // Without a server, the snapshot says so to a client that has seen one.
+        // If the server is gone, a snapshot without it tells a client that has seen it.
         if let since, !isAbsent { reader.resume(behind: since, in: self) }
         let id = watches.insert(reader)
         if case .server(let name) = target { withReaders(of: name) { $0.append(id) } }
@@ -22,7 +22,7 @@ extension Ledger {
         if case .server(let name) = watches[id].target {
             withReaders(of: name) { readers in
                 readers.removeAll { $0 == id }
-                // An empty array would keep its memory for each server that once had many readers.
+                // This releases the memory of a server that once had many readers.
                 if readers.isEmpty { readers = [] }
             }
         }
@@ -57,14 +57,14 @@ extension Ledger {
         return states.isEmpty ? nil : states
     }
 
-    /// The event of an entry, with the state of a newer one if the reader has seen that; nil if a snapshot contains it.
+    /// The event of an entry, with the state of a newer entry if the reader has seen that; nil if it is not needed.
     private func event(at revision: Int, newer: Int?) -> Event? {
         let cursor = Cursor(epoch: epoch, revision: revision)
         guard case .event(let kind) = log[revision].kind else { return Event(kind: .alive, cursor: cursor) }
         guard let newer else {
             return Event(kind: kind, cursor: cursor, snapshot: log[revision].snapshot, caller: log[revision].caller)
         }
-        // The snapshot does not have a removed server, and the next event says that another one is selected.
+        // A removed server is not in the snapshot, and the next event moves the selection away from it.
         if log[newer].kind == .event(.removed) { return nil }
         // Events never show an older state than the snapshot did.
         var state = log[newer].snapshot?.state

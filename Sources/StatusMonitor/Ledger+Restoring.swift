@@ -3,16 +3,16 @@
 import StatusModel
 
 extension Ledger {
-    /// Takes over what an earlier run has left, without an event.
+    /// Restores the state of an earlier run, without an event.
     ///
-    /// After a clean stop the log continues, and so do its readers. A run that was killed may have given out events
-    /// that were not saved. Nobody knows what its readers have seen, so the cursors of this run get a new epoch.
+    /// After a clean stop, the log and its readers continue. A run that was killed may have sent events that were not
+    /// saved. It is unknown what its readers have seen, so the cursors of this run get a new epoch.
     mutating func restore(_ memory: consuming LedgerMemory, at now: Moment) {
         var position = memory.log
         if memory.isComplete {
             epoch = position.epoch
         } else {
-            // Servers are saved a little later than the position. Each later event must be newer than their states.
+            // Servers are saved a little later than the position. New events must be newer than the servers' states.
             position.revision = memory.servers.reduce(position.revision) { max($0, $1.state.revision) }
         }
         log.restore(memory.isComplete ? memory.entries : [], upTo: position)
@@ -22,7 +22,7 @@ extension Ledger {
             var record = Record(server, isSelected: server.state.name == memory.log.selected, shift: shift)
             let hasGrace = record.grantGrace(at: now)
             let place = records.insert(record)
-            // Otherwise the next start would take its times for those of this boot, or give it the grace again.
+            // Otherwise the next start would misread its times as times of this boot, or give it the grace again.
             if hasGrace || !memory.isOfThisBoot { _ = noteUnsaved(at: place) }
         }
         if let name = memory.log.selected, records[name] != nil { restoreSelection(name) }
@@ -42,8 +42,7 @@ extension Ledger.Record {
 
     /// Gives a server that is overdue, or would be before its next check, one interval to report.
     ///
-    /// It is given once: a daemon that restarts again and again must not keep an old status fresh. Returns whether it
-    /// was given.
+    /// It is given only once, because repeated restarts must not keep an old status fresh. Returns whether it was.
     fileprivate mutating func grantGrace(at now: Moment) -> Bool {
         guard !state.isStale, graceEnd == nil, let expiry, let time = ownTimeToLive ?? definition.timeToLive,
             isStale(at: now) || expiry < now.boot + (definition.interval ?? .zero)
@@ -55,7 +54,7 @@ extension Ledger.Record {
         return true
     }
 
-    /// Says why an overdue server is not stale; why a server is failed matters more.
+    /// Explains in the message why an overdue server is not stale; a failure's reason takes precedence.
     mutating func explainGrace() {
         guard let missedGrace, expiry != nil, !state.isStale, state.status != nil, state.phase != .failed else {
             return
@@ -65,7 +64,7 @@ extension Ledger.Record {
 
     private static let graceReason = "its time to live ended while statusd was down"
 
-    /// Ends the grace; returns whether there was one.
+    /// Ends the grace period; returns whether there was one.
     @discardableResult
     mutating func endGrace() -> Bool {
         guard graceEnd != nil else { return false }

@@ -2,9 +2,9 @@
 
 import StatusModel
 
-/// What has changed since it was last saved.
+/// The changes since the last save.
 struct Unsaved {
-    /// Whether anything is noted; if not, the next change reports itself.
+    /// Whether a change is noted; if not, the next change is reported as the first.
     private(set) var isNoted = false
     /// Whether changes are noted at all.
     let isOn: Bool
@@ -13,17 +13,17 @@ struct Unsaved {
 
     init(isOn: Bool) { self.isOn = isOn }
 
-    /// Notes that something changed; returns whether it is the first thing.
+    /// Notes that something changed; returns whether it is the first change.
     mutating func note() -> Bool {
         guard isOn, !isNoted else { return false }
         isNoted = true
         return true
     }
 
-    /// Notes a server that was not noted yet.
+    /// Notes a changed server, which must not be noted yet.
     mutating func note(_ name: ServerName) { if isOn { names.append(name) } }
 
-    /// Takes all names; later changes are noted anew.
+    /// Takes all names; later changes are noted again.
     mutating func take() -> [ServerName] {
         defer { names = [] }
         isNoted = false
@@ -47,9 +47,9 @@ extension Ledger {
         (unsaved.take(), memory(at: now))
     }
 
-    /// What a restart should keep of some servers; nil for those that do not exist.
+    /// The data of some servers to keep over a restart; nil for servers that do not exist.
     ///
-    /// A change from now on is noted again.
+    /// Later changes of these servers are noted again.
     mutating func save(_ names: some Collection<ServerName>) -> [ServerMemory?] {
         names.map { name in
             guard let place = records.place(of: name) else { return nil }
@@ -69,7 +69,7 @@ extension Ledger {
             if let place = records.place(of: name) {
                 isFirst = noteUnsaved(at: place) || isFirst
             } else {
-                // Its removal is still to be saved.
+                // Its removal must still be saved.
                 unsaved.note(name)
                 isFirst = unsaved.note() || isFirst
             }

@@ -20,7 +20,7 @@ extension Ledger.Record {
 }
 
 extension Ledger {
-    /// Sets the time to live that a server's program asked for; nil restores the configured one.
+    /// Sets the time to live that a server's program requested; nil restores the configured one.
     mutating func setTimeToLive(
         _ timeToLive: Duration?, of name: ServerName, at now: Moment
     ) throws(LedgerError) -> Effects {
@@ -35,8 +35,9 @@ extension Ledger {
         return effects
     }
 
-    /// Forgets the time to live that a server's program asked for; a stale status stays stale, because nothing newer is
-    /// known.
+    /// Forgets the time to live that a server's program requested.
+    ///
+    /// A stale status stays stale, because nothing newer is known.
     mutating func forgetTimeToLive(of name: ServerName, at now: Moment) throws(LedgerError) -> Effects {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         var effects = expire(name, at: now) ?? Effects(revision: log.latest)
@@ -46,10 +47,10 @@ extension Ledger {
         return effects
     }
 
-    /// The servers whose status has become stale, and when to look again.
+    /// The servers whose status has become stale, and the time of the next check.
     ///
-    /// The caller marks them one by one: there may be more of them than the log holds, and its readers are called in
-    /// between.
+    /// The caller marks the servers one by one. There may be more of them than the log holds, so its readers are called
+    /// in between.
     mutating func due(at now: Moment) -> (names: [ServerName], next: Duration?) {
         nextExpiry = nil
         var names: [ServerName] = []
@@ -64,7 +65,7 @@ extension Ledger {
         return (names, nextExpiry)
     }
 
-    /// Marks a server as stale; returns nil if it is not, or already is.
+    /// Marks a server as stale; returns nil if it is not stale, or is already marked.
     mutating func expire(_ name: ServerName, at now: Moment) -> Effects? {
         guard let place = records.place(of: name), !records[place].state.isStale, records[place].isStale(at: now)
         else { return nil }
@@ -73,7 +74,7 @@ extension Ledger {
         return append(.changed, at: place)
     }
 
-    /// Notes when a server's status becomes stale; returns that time if it is earlier than the next scheduled look.
+    /// Notes when a server's status becomes stale; returns that time if it is earlier than the next scheduled check.
     mutating func noteExpiry(at place: Int) -> Duration? {
         guard !records[place].state.isStale, let expiry = records[place].expiry else { return nil }
         if let nextExpiry, nextExpiry <= expiry { return nil }

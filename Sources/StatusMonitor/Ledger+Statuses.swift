@@ -3,7 +3,7 @@
 import StatusModel
 
 extension Ledger {
-    /// Takes a status, as a change if text, level, phase or staleness changed, otherwise as an update.
+    /// Takes a status: as a change if its text, level, phase or staleness differs, otherwise as an update.
     mutating func post(
         _ text: StatusText, level: Level, to name: ServerName, by poster: Poster, at now: Moment
     ) throws(LedgerError) -> Effects {
@@ -37,8 +37,8 @@ extension Ledger {
 
     /// Appends a report of the server's source.
     ///
-    /// The first since a restart is a change also if nothing else has changed, because readers show the status as one
-    /// from before.
+    /// The first report since a restart is always a change, because readers still show the status as one from before
+    /// the restart.
     private mutating func appendReport(_ isChange: Bool, at place: Int, by caller: Caller? = nil) -> Effects {
         let isConfirmation = records[place].state.isRestored
         records[place].state.isRestored = false
@@ -78,13 +78,13 @@ extension Ledger {
         return appendFresh(before.phase != .loaded || before.isStale, at: place, now)
     }
 
-    /// Notes that a requested load began or ended; returns nil if that is known already.
+    /// Notes that a requested load began or ended; returns nil if this is known already.
     mutating func setRefreshing(
         _ isRefreshing: Bool, _ name: ServerName
     ) throws(LedgerError) -> Effects? {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         guard records[place].state.isRefreshing != isRefreshing else { return nil }
-        // Nothing would end it.
+        // A server that cannot be refreshed would never end it.
         guard !isRefreshing || records[place].state.isRefreshable else { return nil }
         records[place].state.isRefreshing = isRefreshing
         return append(isRefreshing ? .refreshing : .refreshed, at: place)

@@ -10,7 +10,7 @@ struct Effects {
     var update: (server: Server, update: StatusUpdate)?
     /// The readers to wake.
     var wakes: [WatchWake] = []
-    /// When to look for stale statuses, if that is earlier than scheduled.
+    /// When to check for stale statuses, if that is earlier than scheduled.
     var expiry: Duration?
     /// Whether it is the first change since the last save.
     var isFirstUnsaved = false
@@ -29,22 +29,22 @@ struct Effects {
 struct Ledger {
     /// The record of one server.
     ///
-    /// The members that each post needs come first: with many servers, few of them are in the processor's caches.
+    /// The members that each post needs come first, because with many servers few records are in the CPU's caches.
     struct Record {
         let server: Server
         /// The server's last event.
         var followed = Revisions()
         /// Whether it has changed since it was last saved.
         var isUnsaved = false
-        /// The readers of this server alone, listed here so that an event finds them without a look-up.
+        /// The readers of this server alone, listed here so that an event needs no lookup.
         var readers: [Int] = []
         /// The time since boot of its last sign of life, or of its addition.
         var refreshedAt: Duration
-        /// The time to live that its program asked for, which overrides the configured one.
+        /// The time to live that its program requested, which overrides the configured one.
         var ownTimeToLive: Duration?
-        /// When an overdue server becomes stale after a restart.
+        /// The end of the grace period: when an overdue server becomes stale after a restart.
         var graceEnd: Duration?
-        /// How long that is, if its time to live ended while statusd was down.
+        /// The length of the grace period, if the time to live ended while statusd was down.
         var missedGrace: Duration?
         /// Whether the status stays stale until the next sign of life, even if its time to live was extended.
         var staysStale = false
@@ -56,16 +56,16 @@ struct Ledger {
     var log: EventLog
     var records = ServerTable()
     var watches = WatchTable()
-    /// The readers of servers that do not exist, or not yet.
+    /// The readers of servers that do not exist (yet).
     var absentReaders: [ServerName: [Int]] = [:]
     private(set) var selected: ServerName?
     /// The last event for readers of the selected server.
     private(set) var followed = Revisions()
     /// The last event for readers of all servers.
     private(set) var followedOfAll = Revisions()
-    /// What has changed since it was last saved.
+    /// The changes since the last save.
     var unsaved: Unsaved
-    /// When the next look for stale statuses is scheduled.
+    /// When the next check for stale statuses is scheduled.
     var nextExpiry: Duration?
     /// The revision at which the selection last moved.
     private(set) var selectionRevision = 0
@@ -122,7 +122,7 @@ struct Ledger {
         return effects
     }
 
-    /// Removes a server; if it is selected, the selection is cleared first, so that its readers learn of it.
+    /// Removes a server; if it is selected, clears the selection first, so that readers get an event for this.
     mutating func remove(_ name: ServerName, by caller: Caller? = nil) throws(LedgerError) -> Effects {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         let deselection = selected == name ? try select(nil, by: caller) : nil
@@ -133,7 +133,7 @@ struct Ledger {
         return deselection?.followed(by: removal) ?? removal
     }
 
-    /// Shows a server as failed, with its status, until it is redefined.
+    /// Shows a server as failed, with its last status, until it is redefined.
     mutating func fail(_ name: ServerName, because reason: String, at now: Moment) throws(LedgerError) -> Effects? {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         var definition = records[place].definition
@@ -141,10 +141,10 @@ struct Ledger {
         return try redefine(definition, isOfNewSource: false, at: now)
     }
 
-    /// Changes a server's definition; returns nil if that changes nothing else.
+    /// Changes a server's definition; returns nil if nothing changes.
     ///
-    /// Its status stays, unless its source is a new one. A status that is being loaded again does not count as current
-    /// until the load has ended.
+    /// The status stays, unless the source is new. A status that is being loaded again does not count as current until
+    /// the load has ended.
     mutating func redefine(
         _ definition: ServerDefinition, isOfNewSource: Bool, at now: Moment
     ) throws(LedgerError) -> Effects? {
@@ -214,7 +214,7 @@ struct Ledger {
 
     // MARK: Restarts
 
-    /// What a restart should keep of the selection and the log.
+    /// The data of the selection and the log to keep over a restart.
     func memory(at now: Moment) -> LogMemory {
         var memory = LogMemory(epoch: epoch, revision: log.latest, notedAt: now)
         (memory.followedOfAll, memory.followed) = (followedOfAll, followed)
@@ -242,7 +242,7 @@ struct Ledger {
         if let place, !records[place].readers.isEmpty {
             watches.note(entry, for: records[place].readers, into: &effects.wakes)
         }
-        // Eight times in each round, so that a reader with room misses nothing, even if much is posted in one turn.
+        // Eight times in each round, so that a reader with room misses nothing even if a turn has many posts.
         if log.endsEighth {
             log.keep(from: watches.oldestUnread(from: log.oldest))
             effects.wakes += watches.overdue()
@@ -270,7 +270,7 @@ extension Ledger.Record {
         if isOfNewSource || definition.failure != nil || old.failure != nil {
             let message = state.message
             begin()
-            // What is said of a grace goes on.
+            // Keep the message about the grace period.
             if graceEnd != nil, state.status != nil, definition.failure == nil, message != old.failure {
                 state.message = message
             }
@@ -283,16 +283,16 @@ extension Ledger.Record {
     /// Sets the first phase of a server, also after an invalid configuration.
     private mutating func begin() {
         let hasStatus = state.status != nil
-        // A server that is loaded is loaded again.
+        // A server whose status is loaded loads it again.
         state.phase = hasStatus && definition.firstPhase == .empty ? .loaded : definition.firstPhase
         state.message = definition.failure ?? (hasStatus ? nil : definition.placeholder)
-        // Nothing of it is from before.
+        // Nothing from before the restart is left.
         if !hasStatus, definition.failure == nil { state.isRestored = false }
     }
 }
 
 extension ServerState {
-    /// Whether the server is in the same state, apart from its description.
+    /// Whether the state is the same, apart from the server's description and source.
     fileprivate func isHow(_ old: ServerState) -> Bool {
         var state = self
         (state.description, state.source, state.isRefreshable) = (old.description, old.source, old.isRefreshable)

@@ -2,7 +2,7 @@
 
 public import StatusModel
 
-/// What a restart keeps of a server.
+/// The data of a server that is kept over a restart.
 public struct ServerMemory: Equatable, Sendable {
     /// Its state.
     public var state: ServerState
@@ -12,11 +12,11 @@ public struct ServerMemory: Equatable, Sendable {
     public var followed: Revisions
     /// The time since boot of its last sign of life, or of its addition.
     public var refreshedAt: Duration
-    /// The end of its grace after an earlier restart (``LedgerMemory``).
+    /// The end of its grace period after an earlier restart (``LedgerMemory``).
     public var graceEnd: Duration?
     /// The time to live that its program requested.
     public var ownTimeToLive: Duration?
-    /// Whether it stays stale until the next sign of life.
+    /// Whether its status stays stale until the next sign of life.
     public var staysStale: Bool
 
     public init(
@@ -33,15 +33,15 @@ public struct ServerMemory: Equatable, Sendable {
     }
 }
 
-/// What a restart keeps of a server's source.
+/// The data of a server's source that is kept over a restart.
 public struct SourceMemory: Hashable, Sendable {
     /// Whether the server is not configured, but was added by a post.
     public var isGuest = false
-    /// Identifies the subject of its shown status, as a number that stays the same from run to run; nil if there is
-    /// none.
+    /// Identifies the subject of the shown status by a number that is the same in every run; nil if there is none.
     public var subject: Int64?
-    /// The number of results in a row that do not count yet: positive if they are worse than the shown one, negative if
-    /// better.
+    /// The number of results in a row that do not count yet.
+    ///
+    /// It is positive if they are worse than the shown status, negative if they are better.
     public var streak = 0
     /// The user whose program requested a time to live.
     public var timeToLiveUser: UInt32?
@@ -49,7 +49,7 @@ public struct SourceMemory: Hashable, Sendable {
     public init() {}
 }
 
-/// What a restart keeps of the selection and the event log.
+/// The data of the selection and the event log that is kept over a restart.
 public struct LogMemory: Equatable, Sendable {
     /// The epoch of the cursors, which continues after a clean stop.
     public var epoch: Epoch
@@ -59,14 +59,14 @@ public struct LogMemory: Equatable, Sendable {
     public var followedOfAll = Revisions()
     /// The last events for readers of the selected server.
     public var followed = Revisions()
-    /// The newest dropped events: of all servers, and of the selected ones.
+    /// The newest dropped events of all servers, and of the selected servers.
     public var droppedOfAll = Revisions()
     public var droppedOfSelected = Revisions()
     /// The selected server.
     public var selected: ServerName?
     /// The revision at which it was selected.
     public var selectionRevision = 0
-    /// When this was noted.
+    /// When these data were collected.
     public var notedAt: Moment
 
     public init(epoch: Epoch, revision: Int, notedAt: Moment) {
@@ -76,10 +76,10 @@ public struct LogMemory: Equatable, Sendable {
     }
 }
 
-/// What a restart keeps: to be given to a new monitor.
+/// All data that is kept over a restart; a new monitor begins with it.
 ///
-/// A server whose time to live ended while the daemon was down, or ends before its next check, gets one interval of
-/// grace: it could not report.
+/// A server gets a grace period of one interval if its time to live ended while the daemon was down, or ends before its
+/// next check, because it could not report.
 public struct LedgerMemory: Sendable {
     /// The selection and the positions of the log.
     public var log: LogMemory
@@ -89,7 +89,7 @@ public struct LedgerMemory: Sendable {
     public var servers: [ServerMemory]
     /// Whether the machine has not booted since.
     public var isOfThisBoot: Bool
-    /// Whether nothing happened after that, because the daemon was stopped; false if it was killed.
+    /// Whether the data is complete because the daemon was stopped; false if the daemon was killed.
     public var isComplete = true
 
     public init(log: LogMemory, entries: [LogEntry] = [], servers: [ServerMemory], isOfThisBoot: Bool) {
@@ -99,7 +99,9 @@ public struct LedgerMemory: Sendable {
         self.isOfThisBoot = isOfThisBoot
     }
 
-    /// What to add to a time since boot, so that it is one of this boot; the time between counts by the wall clock.
+    /// The number to add to a saved time since boot, to convert it to this boot.
+    ///
+    /// The time in between is measured by the wall clock.
     func shift(to now: Moment) -> Duration {
         if isOfThisBoot { return .zero }
         let between = max(0, now.wall.milliseconds - log.notedAt.wall.milliseconds)

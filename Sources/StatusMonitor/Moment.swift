@@ -3,20 +3,20 @@
 import Glibc
 public import StatusModel
 
-/// A moment by two clocks: the wall clock for people, and the boot clock for decisions.
+/// A time by two clocks: the wall clock for people, and the boot clock for decisions.
 public struct Moment: Sendable, Equatable {
     /// The wall clock, which may jump.
     public var wall: Timestamp
     /// The time since boot, including suspended time (`CLOCK_BOOTTIME`).
     public var boot: Duration
 
-    /// Creates a moment.
+    /// Creates a time.
     public init(wall: Timestamp, boot: Duration) {
         self.wall = wall
         self.boot = boot
     }
 
-    /// The current moment.
+    /// The current time.
     public static func now() -> Moment {
         let wall = time(of: CLOCK_REALTIME)
         let boot = time(of: CLOCK_BOOTTIME)

@@ -3,12 +3,12 @@
 import NotificationStreams
 import StatusModel
 
-/// A probe that passes through the monitor as a status does: posted, notified, logged and read.
+/// A probe that passes through the monitor like a status: it is posted, notified, logged and read.
 ///
 /// No client ever sees it.
 public struct ProgressProbe: Sendable {
     private let monitor: StatusMonitor
-    /// Not in the ledger, so no client can name it.
+    /// The server of the notifications; it is not in the ledger, so no client can name it.
     private let server: Server
 
     /// Creates a probe of `monitor`.
@@ -20,7 +20,7 @@ public struct ProgressProbe: Sendable {
 
     /// Posts a probe and waits until it has been notified; returns its revision.
     ///
-    /// If it is never notified, the call does not return until its task is cancelled; then it returns nil.
+    /// If the notification never arrives, the call returns only when its task is cancelled, with nil.
     public func post() async -> Int? {
         var updates = monitor.bus.notifications(
             named: .didUpdateStatus, object: server, bufferingPolicy: .bufferingNewest(1)

@@ -2,19 +2,19 @@
 
 import StatusModel
 
-/// A reader of the event log: what it wants, what it has read, and what it gets next.
+/// A reader of the event log: the events that it wants, its position, and its next step.
 ///
 /// This file alone decides when a reader gets a gap, after which a snapshot follows. There are three reasons:
-/// - The log has dropped events that the reader had not read: it is too slow, or its cursor is too old.
-/// - The selection moved on before the reader got all events of the server that was selected until then.
-/// - Its cursor is of another epoch.
+/// - The log has dropped events that the reader had not read: the reader is too slow, or its cursor is too old.
+/// - The selection moved before the reader got all events of the server that was selected until then.
+/// - The reader's cursor is from another epoch.
 struct Reader {
     /// Events that the reader has not read yet, all of them after ``Reader/revision``.
     private struct Unread {
         var count = 0
         /// Whether all of them are moves of the selection.
         var areMoves = true
-        /// The snapshot of all servers that the reader has read before them, which may contain some of them.
+        /// The snapshot of all servers that the reader has read before; it may contain some of these events.
         var snapshot: SnapshotProgress?
 
         mutating func add(_ entry: LogEntry) {
@@ -24,26 +24,26 @@ struct Reader {
     }
 
     private enum Next {
-        /// Nothing: it has read every event that it wants.
+        /// Nothing: the reader has read every event that it wants.
         case nothing
         /// Events, or a gap if the log drops one of them first.
         case events(Unread)
-        /// A gap of so many events: the selection has moved on, so those of the old server must not be written.
+        /// A gap of so many events: the selection has moved, so the old server's events must not be written.
         case superseded(missed: Int)
         /// A gap of unknown length.
         case lost
         /// A snapshot, which contains everything before it.
         case snapshot
-        /// The snapshot after a gap; if events came since, first another gap of so many.
+        /// The snapshot after a gap; if events were missed since, first another gap of so many.
         case snapshotAfterGap(missed: Int)
-        /// More servers of a snapshot of all servers (nil: all of them), then the events since that are not in it.
+        /// The remaining servers of a snapshot (nil: all servers), then the later events that are not in it.
         case servers(SnapshotProgress?, Unread)
     }
 
     /// A step of a reader.
     enum Step {
         case nothing
-        /// It missed so many events; nil if the number is unknown.
+        /// The reader missed so many events; nil if the number is unknown.
         case gap(missed: Int?)
         case snapshot
         /// The entry of this revision, with the state of a newer entry if the reader has seen that state in a snapshot.
@@ -68,7 +68,7 @@ struct Reader {
         next = target == .probe ? .nothing : .snapshot
     }
 
-    // MARK: What the table of readers asks
+    // MARK: The state of reading
 
     /// Whether there is nothing to read now.
     var isCaughtUp: Bool {
@@ -87,13 +87,13 @@ struct Reader {
         }
     }
 
-    // MARK: What happens
+    // MARK: Changes
 
     /// Notes a new entry; returns whether the reader must be woken.
     mutating func note(_ entry: LogEntry) -> Bool {
         guard wants(entry) else { return false }
         let wasCaughtUp = isCaughtUp
-        // No wanted event lies between: a quiet server never causes a false gap.
+        // There is no wanted event in between, so a quiet server never causes a false gap.
         if wasCaughtUp { revision = entry.revision - 1 }
         switch next {
         case .nothing:
@@ -113,9 +113,9 @@ struct Reader {
         return wasCaughtUp
     }
 
-    /// Notes that the selection moves on.
+    /// Notes that the selection moves.
     ///
-    /// If only moves are unread, the reader has missed nothing: another move follows.
+    /// If only moves are unread, the reader misses nothing, because another move follows.
     mutating func supersede() {
         if case .events(let unread) = next { next = unread.areMoves ? .nothing : .superseded(missed: unread.count) }
     }
@@ -133,14 +133,14 @@ struct Reader {
             return advance(in: log)
         case .events(let unread):
             guard isOverrun(unread, by: log) else { return takeEntry(unread, in: log) }
-            // A snapshot shows where a dropped move went.
+            // Only moves are unread: a snapshot shows the server that is selected now.
             return target == .selected && unread.areMoves ? takeSnapshot(in: log) : takeGap(of: unread.count)
         }
     }
 
     private mutating func takeGap(of missed: Int?) -> Step {
         next = .snapshotAfterGap(missed: 0)
-        // The revision stays: a client that loses its connection before the snapshot must get the gap again.
+        // The revision does not change: a client that disconnects before the snapshot must get the gap again.
         return .gap(missed: missed)
     }
 
@@ -151,7 +151,7 @@ struct Reader {
     }
 
     private mutating func takeEntry(_ unread: Unread, in log: borrowing EventLog) -> Step {
-        // If all events since are wanted, the next entry is the next event.
+        // If all later entries are wanted, the next entry is the next event.
         let mayBeOfOthers = unread.count < log.latest - revision
         revision = max(revision + 1, log.oldest)
         while mayBeOfOthers, !wants(log[revision]) { revision += 1 }
@@ -174,13 +174,14 @@ struct Reader {
 
     // MARK: The servers of a snapshot
 
-    /// Begins or continues to read the servers of a snapshot; returns the server to continue after (nil: from the
-    /// first), or nil if no snapshot is being read.
+    /// Begins or continues to read the servers of a snapshot.
+    ///
+    /// Returns the server to continue after (nil: begin with the first), or nil if no snapshot is being read.
     mutating func readServers(in log: borrowing EventLog) -> ServerName?? {
         guard case .servers(let progress, _) = next else { return nil }
         if let progress { return .some(progress.last) }
         next = .servers(SnapshotProgress(from: revision), Unread())
-        // What happened to a server since the snapshot began will be in it.
+        // Changes of servers since the snapshot began will be in it, so they are not unread.
         next = .servers(SnapshotProgress(from: revision), unread(in: log, after: revision))
         return .some(nil)
     }
@@ -194,7 +195,7 @@ struct Reader {
         next = unread.count > 0 ? .events(unread) : .nothing
     }
 
-    // MARK: What it wants
+    // MARK: Wanted events
 
     private var snapshot: SnapshotProgress? {
         switch next {
@@ -233,10 +234,10 @@ struct Reader {
 // MARK: - Resuming
 
 extension Reader {
-    /// Places a new reader after a cursor, or before a gap if the log no longer has what came since.
+    /// Places a new reader after a cursor, or before a gap if the log no longer has all later events.
     mutating func resume(behind since: Cursor, in ledger: borrowing Ledger) {
         guard since.epoch == ledger.epoch, since.revision >= 0, since.revision <= ledger.log.latest else {
-            // Not a position of this epoch: a reader that comes back with it gets the gap again.
+            // This is not a position of this epoch, so a client that resumes with it gets the gap again.
             revision = -1
             return next = .lost
         }
@@ -257,7 +258,7 @@ extension Reader {
     private mutating func resumeBeforeMove(in ledger: borrowing Ledger) {
         let move = ledger.selectionRevision
         guard move >= ledger.log.oldest else {
-            // Only moves were dropped. A snapshot replaces the last of them, unless another event comes first.
+            // Only moves were dropped. A snapshot replaces the last move, unless other events came since.
             let unread = unread(in: ledger.log, after: revision)
             return next = unread.count > 0 ? .lost : .events(Unread(count: 1))
         }
@@ -283,7 +284,7 @@ extension Reader {
         return wantsUpdates ? last.updates : last.changes
     }
 
-    /// The revision of the last such event that the log has dropped.
+    /// The revision of the last wanted event that the log has dropped.
     private func lastDropped(in ledger: borrowing Ledger) -> Int {
         let last =
             switch target {
@@ -297,7 +298,7 @@ extension Reader {
 }
 
 extension EventLog {
-    /// The last dropped event of a server of which the log has an event; nil if it has none.
+    /// The last dropped event of a server; nil if the log has no event of the server.
     fileprivate func lastDropped(of name: ServerName) -> Revisions? {
         for revision in oldest..<latest + 1 {
             let entry = self[revision]

@@ -28,11 +28,11 @@ public struct SelectionChange: Sendable {
     public let previous: ServerName?
     /// Whether the selection moved.
     public let isChange: Bool
-    /// The place after the change.
+    /// The cursor after the change.
     public let cursor: Cursor
 }
 
-/// The selections of a monitor: first the current one, then each later one, if it is still current when it is read.
+/// The selections of a monitor: the current one, then each later one that is still current when it is read.
 public struct Selections: AsyncSequence, Sendable {
     public typealias Element = Selection
     public typealias Failure = Never
@@ -43,7 +43,7 @@ public struct Selections: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(monitor: monitor) }
 
-    /// Registers before it looks, so it misses nothing.
+    /// Registers before it reads the selection, so it misses nothing.
     public struct Iterator: AsyncIteratorProtocol {
         private let monitor: StatusMonitor
         private var moves: NotificationBus.Notifications<Selection>.Iterator

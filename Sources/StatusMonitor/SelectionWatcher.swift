@@ -6,8 +6,8 @@ import Synchronization
 
 /// Follows the selected server and calls the reporters.
 ///
-/// A `task(id:)` over the selection: the watcher of one server is cancelled, and ends, before that of the next begins.
-/// Cancellation takes effect late, so each state is compared with the selection when it is reported.
+/// Like `task(id:)`: the task for one server is cancelled, and ends, before the task for the next server begins.
+/// Because cancellation takes effect late, the selection is checked again when a state is reported.
 public final class SelectionWatcher: Sendable {
     private let monitor: StatusMonitor
     private let reporters: [any Reporter]
@@ -44,7 +44,7 @@ public final class SelectionWatcher: Sendable {
         await reportAgain(selection, isolation: actor)
     }
 
-    /// Makes reporters show at once what they may hold back.
+    /// Makes reporters show at once a state that they may hold back.
     private func reportAgain(_ selection: Selection, isolation actor: isolated (any Actor)?) {
         guard let server = selection.server, let state = try? monitor.state(of: server.name) else { return }
         report(Report(server: state, isSwitch: true), of: selection)
@@ -54,7 +54,7 @@ public final class SelectionWatcher: Sendable {
         guard let server = selection.server else {
             return report(Report(server: nil, isSwitch: true), of: selection)
         }
-        // Register before looking, so that no update is missed.
+        // Register before reading the state, so that no update is missed.
         var updates = monitor.bus.notifications(
             named: .didUpdateStatus, object: server, bufferingPolicy: .bufferingNewest(1)
         ).makeAsyncIterator()
@@ -62,8 +62,8 @@ public final class SelectionWatcher: Sendable {
         var seen = state.revision
         report(Report(server: state, isSwitch: true), of: selection)
         while await updates.next(isolation: actor) != nil {
-            // Notifications may overtake one another, so the one that is kept need not be of the newest state. Each
-            // only causes a look.
+            // Notifications may overtake one another, so the buffered one may not have the newest state. Read the state
+            // instead.
             guard let state = try? monitor.state(of: server.name), state.revision > seen else { continue }
             seen = state.revision
             report(Report(server: state, isSwitch: false), of: selection)

@@ -11,7 +11,7 @@ extension NotificationName where UserInfo == StatusUpdate {
 /// A followed server: the object of its `didUpdateStatus` notifications.
 ///
 /// It is only an identity. Its state is in the monitor's ledger, so that all servers share one order. A server that is
-/// removed and added again is another object, so listeners of the old one do not hear the new one.
+/// removed and added again is a new object, so listeners of the old object do not hear from it.
 public final class Server: Sendable, CustomStringConvertible {
     /// The server's name.
     public let name: ServerName
@@ -38,8 +38,8 @@ public enum Poster: Equatable, Sendable {
 
 /// The contents of a `didUpdateStatus` notification.
 ///
-/// Notifications are posted outside the monitor's lock and may overtake one another, so a listener drops what is not
-/// newer than what it has seen.
+/// Notifications are posted outside the monitor's lock and may overtake one another, so a listener ignores one that is
+/// not newer than the last it has seen.
 public struct StatusUpdate: Sendable {
     let snapshot: ServerSnapshot
 

@@ -6,14 +6,14 @@ public import StatusModel
 public struct ServerDefinition: Hashable, Sendable {
     /// Whether clients may post its status.
     public var takesPosts: Bool
-    /// Whether its status is loaded, now and on request.
+    /// Whether its status is loaded, at once and on request.
     public var isRefreshable: Bool
     /// The time to live of a status; nil if it never becomes stale.
     public var timeToLive: Duration?
-    /// The longest time between two reports of its source; nil if its time to live says that.
+    /// The longest time between two reports of its source; nil if only its time to live limits that.
     public var interval: Duration?
     public var name: ServerName
-    /// The configuration's description of it, for people.
+    /// The description in the configuration, for people.
     public var description: String?
     /// The kind of its source: `push`, `notify` and so on.
     public var source: String

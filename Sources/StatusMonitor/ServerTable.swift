@@ -2,10 +2,10 @@
 
 import StatusModel
 
-/// The servers' records, each at a place that one lookup by name finds.
+/// The servers' records, each at a position that a lookup by name finds.
 ///
-/// A change uses the place several times and hashes the name once. A place is valid until a server is removed. Records
-/// are in chunks, so a growing table neither moves them nor reserves memory for as many again.
+/// A change uses the position several times but hashes the name only once. A position is valid until a server is
+/// removed. Records are in chunks, so a growing table neither moves them nor reserves memory for twice as many.
 struct ServerTable {
     private static let chunkSize = 256
 
@@ -14,13 +14,13 @@ struct ServerTable {
     /// All names, sorted.
     private var names: [ServerName] = []
 
-    /// All places, in no particular order.
+    /// The positions of all servers, in no particular order.
     var indices: Range<Int> { 0..<places.count }
 
-    /// The place of a server; nil if the table does not have it.
+    /// The position of a server; nil if the table does not have it.
     func place(of name: ServerName) -> Int? { places[name] }
 
-    /// The record at a place, changed without a copy.
+    /// The record at a position, changed without a copy.
     subscript(place: Int) -> Ledger.Record {
         // Not `_read`: the compiler (6.3) reads a large member after the frame from which `_read` yields is gone.
         get { chunks[place / Self.chunkSize][place % Self.chunkSize] }
@@ -36,7 +36,7 @@ struct ServerTable {
         return names[start..<start + min(names.count - start, limit)].lazy.compactMap { self[$0] }
     }
 
-    /// The index of the first name that satisfies a condition; all later names must satisfy it, too.
+    /// The index of the first name that satisfies a condition, which all later names must satisfy, too.
     private func firstIndex(where isBehind: (ServerName) -> Bool) -> Int {
         var range = 0..<names.count
         while !range.isEmpty {
@@ -46,7 +46,7 @@ struct ServerTable {
         return range.lowerBound
     }
 
-    /// Adds a record, whose name must be new; returns its place.
+    /// Adds a record, whose name must be new; returns its position.
     @discardableResult
     mutating func insert(_ record: Ledger.Record) -> Int {
         let place = places.count
@@ -63,7 +63,7 @@ struct ServerTable {
         return place
     }
 
-    /// Removes a server's record; the last record moves to its place.
+    /// Removes a server's record; the last record moves to its position.
     mutating func remove(_ name: ServerName) {
         guard let place = places.removeValue(forKey: name) else { return }
         names.remove(at: firstIndex { $0 >= name })

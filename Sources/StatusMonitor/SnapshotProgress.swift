@@ -4,8 +4,8 @@ import StatusModel
 
 /// The progress of a reader through a snapshot of all servers, which it reads in pieces while they change.
 ///
-/// It decides which events the snapshot contains, so that none is lost and none is repeated. For each piece, it knows
-/// the last server and the revision at which the piece was read.
+/// It decides which events the snapshot contains, so that no event is lost or repeated. For each piece, it knows the
+/// last server and the revision at which the piece was read.
 struct SnapshotProgress {
     private struct Piece {
         /// Nil in the last piece, which covers all remaining servers.
@@ -16,7 +16,7 @@ struct SnapshotProgress {
     /// The revision of the snapshot itself.
     let beginning: Int
     private var pieces: [Piece] = []
-    /// The newest entries of the servers that were selected while the snapshot was written; computed when first needed.
+    /// The newest entries of servers that were selected while the snapshot was written; computed when first needed.
     private var newest: [ServerName: Int]?
 
     /// Creates the progress of an unread snapshot.

@@ -3,9 +3,10 @@
 public import StatusModel
 import Synchronization
 
-/// Waits for a state of one server, which need not exist yet: the current state, or the first one that matches.
+/// Waits for a matching state of one server: the current state, or the first later one.
 ///
-/// Each state is compared when it is posted, on the thread that posts it, so none is missed, however short it lasts.
+/// The server need not exist yet. Each state is compared on the thread that posts it, so no state is missed, however
+/// short.
 public final class StateWait: Sendable {
     private enum Progress {
         case looking(CheckedContinuation<ServerState?, Never>?)

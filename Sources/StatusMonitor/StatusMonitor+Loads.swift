@@ -14,27 +14,28 @@ extension StatusMonitor {
         try change { ledger, now throws(LedgerError) in try ledger.setMessage(message, of: name, at: now) }
     }
 
-    /// Notes that a requested load begins; returns a `refreshing` event with the server's current state, also if the
-    /// load was known already.
+    /// Notes that a requested load begins; returns a `refreshing` event with the server's current state.
+    ///
+    /// It returns the event even if the load was known already.
     @discardableResult
     public func beginRefresh(of name: ServerName) throws(LedgerError) -> Event {
         try change { ledger, _ throws(LedgerError) in try ledger.setRefreshing(true, name) }
         return try event(.refreshing, about: name)
     }
 
-    /// Notes that the requested load has ended, or that its last caller has left.
+    /// Notes that the requested load has ended, or that its last caller has disconnected.
     public func endRefresh(of name: ServerName) throws(LedgerError) {
         try change { ledger, _ throws(LedgerError) in try ledger.setRefreshing(false, name) }
     }
 
-    /// Creates an event with a server's current state, for a caller that is answered outside of all streams.
+    /// Creates an event with a server's current state, for a reply outside of all streams.
     public func event(_ kind: EventKind, about name: ServerName) throws(LedgerError) -> Event {
         try withLedger { ledger throws(LedgerError) in
             Event(kind: kind, cursor: ledger.cursor, server: try ledger.state(of: name))
         }
     }
 
-    /// Sets the time to live that a server's program asked for; nil restores the configured one.
+    /// Sets the time to live that a server's program requested; nil restores the configured one.
     public func setTimeToLive(_ timeToLive: Duration?, of name: ServerName) throws(LedgerError) {
         try change { ledger, now throws(LedgerError) in try ledger.setTimeToLive(timeToLive, of: name, at: now) }
     }
@@ -45,12 +46,12 @@ extension StatusMonitor {
         return try withLedger { ledger throws(LedgerError) in now.boot - (try ledger.record(of: name).refreshedAt) }
     }
 
-    /// The time to live that a server's program asked for, if any.
+    /// The time to live that a server's program requested, if any.
     public func ownTimeToLive(of name: ServerName) throws(LedgerError) -> Duration? {
         try withLedger { ledger throws(LedgerError) in try ledger.record(of: name).ownTimeToLive }
     }
 
-    /// Forgets the time to live that a server's program asked for, because that program has no say any more.
+    /// Forgets the time to live that a server's program requested, because that program no longer counts.
     ///
     /// A stale status stays stale until a sign of life.
     public func forgetTimeToLive(of name: ServerName) throws(LedgerError) {

@@ -6,9 +6,9 @@ import Synchronization
 
 /// The servers, their states, and the selection.
 ///
-/// Every change of any server gets the next revision of one log. It is made under a lock. Then, outside the lock and on
-/// the caller's thread, the server posts its notification and the log's readers are woken. So a caller on the event
-/// loop reaches every stream without a hop to another thread.
+/// Every change of any server gets the next revision of one log, under a lock. Then, outside the lock and on the
+/// caller's thread, the server posts its notification and the log's readers are woken. So a caller on the event loop
+/// reaches every stream without another thread.
 public final class StatusMonitor: Sendable {
     /// Where servers post their notifications.
     public let bus: NotificationBus
@@ -18,15 +18,15 @@ public final class StatusMonitor: Sendable {
     private let onExpiry = Mutex<(@Sendable (Duration) -> Void)?>(nil)
     private let onUnsaved = Mutex<(@Sendable () -> Void)?>(nil)
 
-    /// Creates a monitor without servers, or with those of an earlier run.
+    /// Creates a monitor without servers, or with the servers of an earlier run.
     ///
     /// - Parameters:
-    ///   - epoch: names the events of this run, for cursors, unless it continues the log of an earlier one.
-    ///   - memory: what an earlier run has left.
-    ///   - notesUnsaved: whether to note what changes, for ``takeUnsaved()``.
-    ///   - capacities: how many events a reader may fall behind before it gets a gap, and how many while the log keeps
-    ///     more for it; powers of two. The default is what the daemon accepts in seven and in thirty milliseconds at
-    ///     full load; a reader may get no processor for ten.
+    ///   - epoch: identifies the events of this run in cursors, unless it continues the log of an earlier run.
+    ///   - memory: the saved data of an earlier run.
+    ///   - notesUnsaved: whether to note changed servers, for ``takeUnsaved()``.
+    ///   - capacities: the number of events that the log keeps usually, and at most, for a reader that has fallen
+    ///     behind; powers of two. The defaults are the events of 7 ms and 30 ms at full load; a reader may not be
+    ///     scheduled for 10 ms.
     ///   - bus: where servers post their notifications.
     ///   - clock: returns the current time.
     public init(
@@ -43,7 +43,7 @@ public final class StatusMonitor: Sendable {
 
     // MARK: Reading
 
-    /// The place after the newest event.
+    /// The cursor after the newest event.
     public var cursor: Cursor { ledger.withLock { $0.cursor } }
 
     /// All servers, sorted by name.
@@ -136,8 +136,8 @@ public final class StatusMonitor: Sendable {
 
     /// Selects a server, or none; does nothing if it is selected already.
     ///
-    /// When it returns, every reader sees the new server. What follows the selection in a task of its own, as
-    /// ``SelectionWatcher`` does, may still be on its way.
+    /// When it returns, every reader sees the new server. Tasks that follow the selection, such as
+    /// ``SelectionWatcher``, may not have seen it yet.
     ///
     /// - Parameter caller: the client that requested it.
     @discardableResult
@@ -162,11 +162,11 @@ public final class StatusMonitor: Sendable {
     /// - Parameters:
     ///   - target: the events to read.
     ///   - updates: whether to read statuses that were posted again unchanged, too.
-    ///   - since: the cursor to continue after. If it is too old or of another epoch, the reader begins with a gap and
-    ///     a snapshot.
+    ///   - since: the cursor to continue after. If it is too old or from another epoch, the reader begins with a gap
+    ///     and a snapshot.
     ///   - mayComeLater: whether to wait for a server that does not exist yet, instead of throwing.
-    ///   - onEvents: called, on the thread that makes the change, when there is something to read after
-    ///     ``Watch/next()`` returned nil; and again, as overdue, each time an eighth of the log has been written since.
+    ///   - onEvents: called on the thread that makes the change, when there is something to read after
+    ///     ``Watch/next()`` returned nil. While it is not read, called again, as overdue, after each eighth of the log.
     public func watch(
         _ target: WatchTarget, updates: Bool = false, since: Cursor? = nil, mayComeLater: Bool = false,
         onEvents: @escaping @Sendable (WatchUrgency) -> Void
@@ -202,14 +202,14 @@ public final class StatusMonitor: Sendable {
     public func expire() {
         let now = clock()
         let due = ledger.withLock { $0.due(at: now) }
-        // This comes first, because the effects of the first one may ask for an earlier time.
+        // Schedule this first, because the effects below may request an earlier time.
         if let next = due.next { onExpiry.withLock { $0 }?(next) }
         for name in due.names { perform(ifAny: ledger.withLock { $0.expire(name, at: now) }) }
     }
 
     // MARK: Saving
 
-    /// Calls `schedule`, on any thread, at the first change after each ``takeUnsaved()``; now if there was one already.
+    /// Calls `schedule`, on any thread, at the first change after each ``takeUnsaved()``; at once if there was one.
     public func scheduleSaving(with schedule: @escaping @Sendable () -> Void) {
         onUnsaved.withLock { $0 = schedule }
         if ledger.withLock({ $0.unsaved.isNoted }) { schedule() }
@@ -222,12 +222,12 @@ public final class StatusMonitor: Sendable {
         return ledger.withLock { $0.takeUnsaved(at: now) }
     }
 
-    /// Notes that nothing is saved any more, so all servers count as changed.
+    /// Notes that all servers must be saved, because none of them is saved any more.
     public func keepAllUnsaved() {
         keepUnsaved(ledger.withLock { ledger in ledger.records.indices.map { ledger.records[$0].state.name } })
     }
 
-    /// What a restart should keep of some servers; nil for those that do not exist.
+    /// The data of some servers to keep over a restart; nil for servers that do not exist.
     public func save(_ names: some Collection<ServerName> & Sendable) -> [ServerMemory?] {
         ledger.withLock { $0.save(names) }
     }

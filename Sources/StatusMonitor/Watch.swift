@@ -5,11 +5,11 @@ import Synchronization
 
 /// The events that a reader wants.
 public enum WatchTarget: Hashable, Sendable {
-    /// Those of the server that is selected at the time, and the selections themselves.
+    /// The events of the currently selected server, and moves of the selection.
     case selected
-    /// Those of one server.
+    /// The events of one server.
     case server(ServerName)
-    /// All.
+    /// All events.
     case all
     /// The daemon's own probes.
     case probe
@@ -17,16 +17,16 @@ public enum WatchTarget: Hashable, Sendable {
 
 /// How soon a reader should read.
 public enum WatchUrgency: Sendable {
-    /// At the end of the turn, together with what is posted until then.
+    /// At the end of the turn, together with everything that is posted until then.
     case routine
-    /// Now, because the log is about to overwrite what the reader has not read yet.
+    /// Now, because the log is about to overwrite events that the reader has not read yet.
     case overdue
 }
 
 /// A reader of the event log, which is only a cursor.
 ///
-/// Its owner requests the next event when there is room to write it, and the event is chosen then. So no event is
-/// written of a server that is no longer selected, and a slow reader does not delay others. The reader is removed with
+/// The owner requests the next event when there is room to write it, and only then is the event chosen. So no event of
+/// a server that is no longer selected is written, and a slow reader does not delay others. The reader is removed with
 /// its last reference.
 public final class Watch: Sendable {
     private let id: Int
@@ -48,8 +48,8 @@ public final class Watch: Sendable {
 
     /// The next servers of a snapshot of all servers, with their current states; nil after the last one.
     ///
-    /// So a snapshot is never in memory as a whole. A change of a server before it is read here is not an event any
-    /// more. A change after that is an event after the snapshot.
+    /// So a snapshot is never in memory as a whole. A change of a server before it is read here is part of the
+    /// snapshot, and no separate event. A later change is an event after the snapshot.
     public func nextServers(limit: Int) -> [ServerState]? {
         monitor.ledger.withLock { $0.nextServers(id, limit: limit) }
     }

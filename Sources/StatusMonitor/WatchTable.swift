@@ -2,11 +2,11 @@
 
 import StatusModel
 
-/// The readers of the log by target, so that an event costs other readers nothing.
+/// The readers of the log by target, so that an event costs nothing for readers of other targets.
 ///
-/// The ledger lists the readers of one server with that server.
+/// The readers of one server are listed in the ledger, with that server.
 struct WatchTable {
-    /// The readers by place; `vacant` after a reader was removed.
+    /// The readers by slot; `vacant` after a reader was removed.
     private var readers: [Reader] = []
     private var vacantPlaces: [Int] = []
     private var ofSelected: [Int] = []
@@ -18,7 +18,7 @@ struct WatchTable {
     /// The number of readers.
     var count: Int { readers.count - vacantPlaces.count }
 
-    /// Adds a reader and returns its place, which it keeps until it is removed.
+    /// Adds a reader and returns its slot, which it keeps until it is removed.
     mutating func insert(_ reader: Reader) -> Int {
         let place = vacantPlaces.popLast() ?? readers.count
         if place == readers.count { readers.append(reader) } else { readers[place] = reader }
@@ -33,7 +33,7 @@ struct WatchTable {
         vacantPlaces.append(place)
     }
 
-    /// The reader at a place, changed without a copy.
+    /// The reader in a slot, changed without a copy.
     subscript(place: Int) -> Reader {
         get { readers[place] }
         _modify { yield &readers[place] }
