@@ -8,11 +8,11 @@ import Testing
 @Suite("Callers that wait for a batch to be saved", .timeLimit(.minutes(1)))
 @EventLoop
 struct BatchWaitersTests {
-    // Their tasks are unstructured: each test cancels or awaits its own.
+    // The tasks are unstructured: each test cancels or awaits its own tasks.
 
     private let waiters = BatchWaiters()
 
-    @Test("one that is cancelled stops waiting, and nothing is kept of it")
+    @Test("a cancelled caller stops waiting and leaves nothing behind")
     func cancelled() async {
         for _ in 0..<100 {
             let caller = Task { await waiters.wait(forNext: true) }
@@ -22,7 +22,7 @@ struct BatchWaitersTests {
         #expect(waiters.next.isEmpty)
     }
 
-    @Test("one waits for the next batch, or for that which is being saved")
+    @Test("a caller waits for the next batch, or for the batch that is being saved")
     func ends() async {
         let order = Order()
         let first = Task { await wait(forNext: true, "first", order) }

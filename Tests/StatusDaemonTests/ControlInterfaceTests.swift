@@ -61,7 +61,7 @@ import Varlink
         }
     }
 
-    /// The port that an internet socket listens at.
+    /// The port on which an internet socket listens.
     private func port(of listener: OwnedDescriptor) -> UInt16 {
         var address = sockaddr_in()
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -71,12 +71,12 @@ import Varlink
         return UInt16(bigEndian: address.sin_port)
     }
 
-    /// A reply that nobody reads.
+    /// A reply whose contents are ignored.
     private struct Anything: JSONReadable {
         init(from reader: inout JSONReader) throws(JSONError) { try reader.skip() }
     }
 
-    @Test("refuses an ordinary user the methods for which org.statusd.monitor(7) says so, and no other")
+    @Test("refuses an ordinary user exactly the methods that org.statusd.monitor(7) restricts")
     func permissions() async throws {
         let page = try String(
             contentsOfFile: #filePath.replacing(

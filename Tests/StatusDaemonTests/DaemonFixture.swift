@@ -23,18 +23,18 @@ final class DaemonFixture {
     let registry: ServerRegistry
     let factory: SourceFactory
     let directories: DaemonDirectories
-    /// The ids of the existing users.
+    /// The IDs of the existing users.
     var users: [String: UInt32] = ["alice": 1000]
     /// The warnings of the last reload.
     private(set) var warnings: [Failure] = []
     /// The server that the last configuration selected.
     private(set) var selected: String?
-    /// The id of the group statusd; nil if there is none.
+    /// The ID of the group statusd; nil if the group does not exist.
     var group: UInt32?
     let recorder = LogRecorder()
     let logger: Logger
 
-    /// - Parameter restored: what an earlier run has left.
+    /// - Parameter restored: the saved data of an earlier run.
     init(restored: StoreContents = StoreContents()) throws {
         monitor = StatusMonitor(restoring: restored.memory)
         let folder = "/tmp/statusd-test-\(UUID().uuidString.prefix(8))"
@@ -62,7 +62,7 @@ final class DaemonFixture {
         try? FileManager.default.removeItem(atPath: directories.runtime)
     }
 
-    /// Makes the registry follow a configuration, written as YAML; returns the changes, a word for each.
+    /// Applies a configuration in YAML to the registry; returns one word for each change.
     @discardableResult
     func apply(_ text: String) throws -> [String] {
         let file = directories.runtime + "/statusd.yaml"
@@ -89,14 +89,14 @@ final class DaemonFixture {
     /// The users that may send to a server's notify socket, according to its access control list.
     func senders(to server: String) -> Set<UInt32> { permitted(2, server) }
 
-    /// The groups that may send to it.
+    /// The groups that may send to a server's notify socket.
     func senderGroups(to server: String) -> Set<UInt32> { permitted(8, server) }
 
     private func permitted(_ kind: UInt8, _ server: String) -> Set<UInt32> {
         var list = [UInt8](repeating: 0, count: 4096)
         let count = getxattr("\(directories.notify)/\(server)", "system.posix_acl_access", &list, list.count)
         var senders: Set<UInt32> = []
-        // A header of four bytes, and eight for each entry: its kind, the rights, and the number.
+        // A header of four bytes, then eight bytes for each entry: the kind, the rights and the ID.
         for start in stride(from: 4, to: count, by: 8) where list[start] == kind {
             senders.insert(list.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: start + 4, as: UInt32.self) })
         }

@@ -9,7 +9,7 @@ import Varlink
 @testable import StatusDaemon
 
 @Suite("Encoding events for several streams") struct EventEncoderTests {
-    @Test("streams at different positions in the log get the same as they would alone", arguments: [1, 2])
+    @Test("streams at different positions in the log get the same events as a single stream", arguments: [1, 2])
     @EventLoop func sameForAll(streams: Int) throws {
         let encoder = EventEncoder()
         encoder.streamCount = streams

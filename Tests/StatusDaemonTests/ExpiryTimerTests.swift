@@ -16,7 +16,7 @@ import Testing
         let name = try #require(ServerName("backup"))
         monitor.add(ServerDefinition(name: name, source: "push", timeToLive: .milliseconds(1)))
         try monitor.post(try StatusText("done"), to: name)
-        // The time that the post has set is on its way to the loop.
+        // The time that the post has set has not reached the loop yet.
         EventLoop.perform { timer.schedule(Moment.now().boot + .seconds(3600)) }
         while try !monitor.state(of: name).isStale { await Task.yield() }
     }

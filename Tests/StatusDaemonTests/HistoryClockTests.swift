@@ -7,12 +7,12 @@ import Testing
 
 @testable import StatusDaemon
 
-@Suite("The time by which entries of the history are too old")
+@Suite("The clock by which entries of the history age")
 struct HistoryClockTests {
     private static let year: Int64 = 365 * 86_400
     private static let begin: Int64 = 1_800_000_000
 
-    /// So many seconds after the begin, with a wall clock that differs by so many seconds.
+    /// A time in seconds after the begin, with a wall clock that is `set` seconds ahead.
     private func moment(_ seconds: Int64, set: Int64 = 0) -> Moment {
         Moment(wall: time(seconds + set), boot: .seconds(seconds))
     }
@@ -33,7 +33,7 @@ struct HistoryClockTests {
         #expect(read(10 * 86_400, 0) == time(10 * 86_400))
     }
 
-    @Test("goes on if the wall clock is set forward by years, and follows it only after a day")
+    @Test("ignores a wall clock that is set forward by years, and follows it only after a day")
     func forward() {
         let read = clock(at: moment(0))
         #expect(read(10, Self.year) == time(10))
@@ -41,7 +41,7 @@ struct HistoryClockTests {
         #expect(read(86_410, Self.year) == time(86_410 + Self.year))
     }
 
-    @Test("goes on with the wall clock once it is right again")
+    @Test("follows the wall clock again once it is corrected")
     func forwardAndBack() {
         let read = clock(at: moment(0))
         #expect(read(10, Self.year) == time(10))
@@ -49,24 +49,24 @@ struct HistoryClockTests {
         #expect(read(86_420, Self.year) == time(86_420))
     }
 
-    @Test("is early while the wall clock is set back, and right again with it")
+    @Test("goes back with a wall clock that is set back, and is correct again when that is corrected")
     func backward() {
         let read = clock(at: moment(0))
         #expect(read(10, -Self.year) == time(10 - Self.year))
         #expect(read(86_000, 0) == time(86_000))
         #expect(read(86_010, -Self.year) == time(86_010 - Self.year))
-        // After a day it is the machine's time, so being right is a jump.
+        // After a day the wrong time counts, so the correction is a jump.
         #expect(read(86_010 + 86_400, -Self.year) == time(86_010 + 86_400 - Self.year))
         #expect(read(86_010 + 86_401, 0) == time(86_010 + 86_401 - Self.year))
     }
 
-    @Test("counts the time in which the daemon was down on one boot, however long")
+    @Test("counts the time in which the daemon was down, however long, if the machine has not booted")
     func restart() {
         let read = clock(after: moment(-1_000_000), at: moment(0))
         #expect(read(10, 0) == time(10))
     }
 
-    @Test("over a boot, believes a long time down, or a wrong clock, only after a day")
+    @Test("follows a clock that is far ahead after a boot only after a day")
     func boot() {
         func saved(_ time: Int64, at seconds: Int64) -> Moment? {
             var contents = StoreContents()

@@ -19,7 +19,7 @@ struct PendingHistoryTests {
                 caller: nil))
     }
 
-    @Test("are in order, and of a server that changes all the time, the newest counts those that were left out")
+    @Test("are in order, and the newest entry of a server with too many changes counts the others")
     mutating func chatty() throws {
         for _ in 1...100 { try change("chatty") }
         try change("quiet")
@@ -31,7 +31,7 @@ struct PendingHistoryTests {
         #expect(history.take().isEmpty)
     }
 
-    @Test("are few, even if very many servers change, and have the newest change of each")
+    @Test("are few, even if very many servers change, and include the newest change of each")
     mutating func many() throws {
         for _ in 1...10 {
             for number in 1...2000 { try change("server-\(number)") }
@@ -43,7 +43,7 @@ struct PendingHistoryTests {
         #expect(entries.map(\.revision) == entries.map(\.revision).sorted())
     }
 
-    @Test("are taken back if they cannot be saved; then the oldest are dropped in the end, and counted")
+    @Test("are taken back if they cannot be saved; if there are too many, the oldest are dropped and counted")
     mutating func failure() throws {
         for round in 1...5 {
             for number in 1...2000 { try change("server-\(number)") }

@@ -16,7 +16,7 @@ import Testing
             LoadedConfiguration(configuration: Configuration(), problems: problems, failedFiles: []), Accounts())
     }
 
-    @Test("all problems, if they are few")
+    @Test("are all listed if they are few")
     func little() {
         let read = read([.warning, .error, .error])
         #expect(read.errors.map(\.origin.line) == [2, 3])
@@ -24,7 +24,7 @@ import Testing
         #expect(read.errorCount == 2)
     }
 
-    @Test("the first hundred of each kind, and how many more there are")
+    @Test("are limited to the first hundred of each kind, with the number of the others")
     func much() {
         let read = read(Array(repeating: .error, count: 1000) + Array(repeating: .warning, count: 100))
         #expect(read.errors.count == 101)

@@ -13,7 +13,7 @@ import Varlink
             added: (0..<1000).map { "a\($0)" }, changed: [], removed: ["gone"], failed: [failure], warnings: [failure])
     }()
 
-    @Test("has the reply's contents, in order")
+    @Test("contains the whole reply, in order")
     func complete() throws {
         var pieces = ReloadPieces(reply)
         var writer = JSONWriter()
@@ -28,7 +28,7 @@ import Varlink
         #expect(read.warnings == reply.warnings)
     }
 
-    @Test("is never in memory as a whole: a piece has at most a few KiB")
+    @Test("is never in memory as a whole: a piece has a few KiB at most")
     func bounded() {
         var pieces = ReloadPieces(reply)
         var hasMore = true

@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(
-        "lists what is added, changed and removed",
+        "lists the added, changed and removed servers",
         arguments: [
             ("", "", "a:push", "+a"), ("a:push", "", "a:push", ""), ("a:push b:unit", "", "b:unit", "-a"),
             ("a:push", "", "a:unit", "~a"), ("a:push", "", "a:wrong", "~a"), ("a:wrong", "", "a:wrong", ""),
@@ -100,7 +100,7 @@ import Testing
         #expect(plan.servers.unconfigured.contains { $0.rawValue == "g" } == acceptsAny)
     }
 
-    @Test("says which server is selected after the steps")
+    @Test("names the server that is selected after the steps")
     func selection() throws {
         var new = try configuration("b:push")
         #expect(try plan("a:push b:push", unconfigured: "", to: new, selected: "a").reply.deselected == "a")

@@ -33,7 +33,7 @@ import Testing
         let first = Task { @EventLoop in await reload(0) }
         while reloader.waiting == 0 { await Task.yield() }
         let service = Task { @EventLoop in await reloader.run() }
-        // It has begun, and reads on another thread.
+        // The reload has begun, and reads on another thread.
         while reloader.waiting > 0 { await Task.yield() }
         let late = (1...3).map { number in Task { @EventLoop in await reload(number) } }
         await first.value
@@ -47,7 +47,7 @@ import Testing
         #expect(outcome == nil)
     }
 
-    @Test("a caller that leaves is released at once, and a reload without callers does not begin")
+    @Test("a caller that disconnects is released at once, and a reload without callers does not begin")
     @EventLoop func leaving() async throws {
         let reloader = try makeReloader()
         var reloads = 0

@@ -21,7 +21,7 @@ import Testing
 
     private func post(_ text: String) throws { try monitor.post(try StatusText(text), to: name) }
 
-    @Test("each change is an entry with its fields, and a kind that users can filter by")
+    @Test("each change is an entry with fields, and with a kind for filters")
     func fields() async throws {
         let (recording, journal) = try await record()
         try post("Signed Out")
@@ -87,7 +87,7 @@ import Testing
         await close(recording, journal)
     }
 
-    @Test("servers that come and go in great numbers are limited, and the last entry of each says that it is gone")
+    @Test("many servers that come and go are limited, and the last entry of each reports its removal")
     func comingAndGoing() async throws {
         let (recording, journal) = try await record()
         let names = (0..<2 * JournalWriter.burstOfAll).compactMap { ServerName("server-\($0)") }
@@ -104,7 +104,7 @@ import Testing
         #expect(last.count { $0.message.hasSuffix(" removed (1 earlier change left out)") } == names.count / 2)
     }
 
-    @Test("a server that was removed and added again while its entries waited is shown as it is")
+    @Test("a server that was removed and added again while its entries waited is shown in its current state")
     func addedAgain() async throws {
         let (recording, journal) = try await record()
         let flood = (0..<JournalWriter.burstOfAll).compactMap { ServerName("server-\($0)") }
@@ -121,7 +121,7 @@ import Testing
         await close(recording, journal)
     }
 
-    @Test("a flood in one turn of the loop leaves nothing uncounted")
+    @Test("a flood in one turn of the loop is counted completely")
     func flooded() async throws {
         let (recording, journal) = try await record()
         try await EventLoop.run { for round in 1...10_000 { try post("\(round)") } }
@@ -131,7 +131,7 @@ import Testing
         #expect(entries.count + omitted == 10_000)
     }
 
-    @Test("many servers at once do not write more than journald accepts; the last states are written in the end")
+    @Test("many servers at once write no more than journald accepts; their last states are written in the end")
     func limitedTogether() async throws {
         let names = (0..<JournalWriter.burstOfAll + 100).compactMap { ServerName("server-\($0)") }
         for name in names { monitor.add(ServerDefinition(name: name, source: "push")) }

@@ -31,7 +31,7 @@ import Testing
         try second.registry.forget(try #require(ServerName("guest")))
     }
 
-    @Test("removes servers that are not configured any more, and keeps those that became configured")
+    @Test("removes servers that are no longer configured, and keeps servers that were configured since")
     func otherConfiguration() throws {
         try fixture.apply("{ accept: any, servers: { a: { push: true }, b: { push: true } } }")
         try fixture.post("1", to: "a")
@@ -86,7 +86,7 @@ import Testing
         #expect(try fourth.monitor.selectedState().name.rawValue == "a")
     }
 
-    @Test("forgets a time to live if it is not known whose program requested it")
+    @Test("forgets a time to live if the user that requested it is unknown")
     func timeToLive() throws {
         try fixture.apply("servers: { a: { notify: true } }")
         let name = try #require(ServerName("a"))

@@ -18,7 +18,7 @@ struct SavingScheduleTests {
         return schedule
     }
 
-    @Test("a change is saved a second after the last batch, at once if that was earlier")
+    @Test("a change is saved one second after the last batch, or at once if that time has passed")
     func interval() {
         var schedule = schedule()
         #expect(!schedule.isDue(at: begin + .seconds(1)))
@@ -27,7 +27,7 @@ struct SavingScheduleTests {
         #expect(schedule.isDue(at: begin + .seconds(1)))
     }
 
-    @Test("a caller that waits for its change gets it saved soon")
+    @Test("a change for which a caller waits is saved soon")
     func urgent() {
         var schedule = schedule()
         schedule.notePending()
@@ -35,7 +35,7 @@ struct SavingScheduleTests {
         #expect(schedule.isDue(at: begin + .milliseconds(50)))
     }
 
-    @Test("limits that change during a look for old entries cause another one at once")
+    @Test("limits that change during a search for old entries cause another search at once")
     func changedLimits() {
         var schedule = schedule()
         schedule.pruneSoon()
@@ -45,14 +45,14 @@ struct SavingScheduleTests {
         #expect(schedule.isPruningDue(at: .now))
     }
 
-    @Test("an idle daemon saves the time now and then")
+    @Test("an idle daemon saves the time at long intervals")
     func idle() {
         let schedule = schedule()
         #expect(schedule.next == begin + .seconds(600))
         #expect(schedule.isDue(at: begin + .seconds(600)))
     }
 
-    @Test("after a failure the pauses grow up to a minute, and a success ends that")
+    @Test("after failures the pauses grow to a minute, until saving succeeds")
     func failures() {
         var schedule = schedule()
         var time = begin
@@ -69,7 +69,7 @@ struct SavingScheduleTests {
         #expect(schedule.isDue(at: time + .seconds(1)))
     }
 
-    @Test("old entries are looked for a minute after the last look, if anything was saved, and in steps")
+    @Test("a search for old entries begins a minute after the last one if anything was saved, and has steps")
     func pruning() {
         var schedule = schedule()
         #expect(!schedule.isPruningDue(at: begin + .seconds(1000)))

@@ -17,7 +17,7 @@ import Testing
 
     init() throws { fixture = try DaemonFixture() }
 
-    @Test("applies a configuration: added, changed and removed servers, and nothing else")
+    @Test("applies a configuration: adds, changes and removes servers, and touches no others")
     func plan() throws {
         #expect(
             try fixture.apply("servers: { a: { push: true }, b: { notify: true }, c: { push: true } }") == [
@@ -47,7 +47,7 @@ import Testing
         #expect(fixture.state("a")?.phase == .loaded)
     }
 
-    @Test("a source that cannot be started is tried again at each reload, and is a change only if it then starts")
+    @Test("a source that cannot be started is retried at each reload, and is a change only once it starts")
     func startFailure() throws {
         let text = "servers: { a: { notify: { users: [nobody-here] } } }"
         #expect(try fixture.apply(text) == ["+a"])
@@ -86,7 +86,7 @@ import Testing
         #expect(fixture.senderGroups(to: "a") == [3000])
     }
 
-    @Test("a reload looks up users again: one whose id changed, or that is gone, may not send")
+    @Test("a reload looks up users again: a user whose ID changed, or that is gone, may not send")
     func accounts() throws {
         let text = "servers: { a: { notify: { users: [alice] } } }"
         try fixture.apply(text)
@@ -144,7 +144,7 @@ import Testing
         let servers = "servers: { a: { push: true }, b: { push: true } }"
         try fixture.apply("select: a\n" + servers)
         #expect(try fixture.monitor.selectedState().name.rawValue == "a")
-        #expect(fixture.selected == "a", "whoever reloads is told")
+        #expect(fixture.selected == "a", "the reply names the selected server")
         _ = try fixture.monitor.select(ServerName("b"))
         fixture.registry.didSelect()
         try fixture.apply("select: a\n" + servers + "\naccept: any")
@@ -162,7 +162,7 @@ import Testing
                 "“select: late” takes effect with the first post of that server") == true
         )
         try fixture.apply(text)
-        #expect(fixture.warnings.isEmpty, "it is said once")
+        #expect(fixture.warnings.isEmpty, "there is only one warning")
         try fixture.post("here", to: "late")
         #expect(try fixture.monitor.selectedState().name.rawValue == "late")
     }

@@ -25,7 +25,7 @@ import Testing
         return try fixture.factory.start(server, of: name, predecessor: nil, shown: nil)
     }
 
-    @Test("makes nothing for push, and for each other kind a source that can be refreshed, or listens")
+    @Test("makes no source for push, and a source that can be refreshed or listens for each other kind")
     func kinds() throws {
         #expect(try start(PushSettings()) == nil)
         #expect(try start(nil) == nil)

@@ -28,7 +28,7 @@ import Varlink
         try await run.value
     }
 
-    @Test("invariant 14: it comes through again and again, even if the log has rolled over in between")
+    @Test("invariant 14: it comes through repeatedly, even if the log has rolled over in between")
     func comesThrough() async throws {
         let service = service([try ProbeInterface(monitor: monitor)])
         let probe = WatchdogProbe(through: service)
@@ -41,7 +41,7 @@ import Varlink
         }
     }
 
-    @Test("invariant 14: it does not come through if the service takes no calls")
+    @Test("invariant 14: it does not come through if the service accepts no calls")
     func noService() async throws {
         let service = service([try ProbeInterface(monitor: monitor)])
         let probe = WatchdogProbe(through: service)
@@ -49,12 +49,12 @@ import Varlink
         #expect(await probe.travel() == false)
     }
 
-    /// A reply that nobody reads.
+    /// A reply whose contents are ignored.
     private struct Anything: JSONReadable {
         init(from reader: inout JSONReader) throws(JSONError) { try reader.skip() }
     }
 
-    @Test("no other client can call its interface, not even one with the daemon's process id")
+    @Test("no other client can call its interface, not even one with the daemon's process ID")
     func foreign() async throws {
         let service = service([try ProbeInterface(monitor: monitor)])
         let (ours, theirs) = try UnixSocket.makePair()
@@ -92,7 +92,7 @@ import Varlink
         let probe = WatchdogProbe(through: service)
         try await serving(service) {
             let travel = Task { await probe.travel() }
-            // It waits for the stream; only cancelling ends that.
+            // The probe waits for the stream; only cancelling ends the wait.
             while monitor.cursor.revision == 0 { await Task.yield() }
             travel.cancel()
             #expect(await travel.value == false)

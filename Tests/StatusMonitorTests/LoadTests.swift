@@ -49,7 +49,7 @@ import Testing
         #expect(try state().markedHeadline == "no such file [failed]")
     }
 
-    @Test("reasons are lines, and no longer than a status, because another process may have written them")
+    @Test("a reason is one line, no longer than a status, because another process may have written it")
     func longReasons() throws {
         let long = String(repeating: "x", count: 500_000)
         try monitor.fail(disk, long)
@@ -61,7 +61,7 @@ import Testing
         #expect(try state().message == "a\\nb")
     }
 
-    @Test("a failed load keeps the status and gives its reason, as does the headline")
+    @Test("a failed load keeps the status, and its reason is in the state and the headline")
     func failed() throws {
         try fixture.post("DISK OK", to: "disk")
         let watch = try fixture.watch(.all, updates: true)
@@ -189,7 +189,7 @@ import Testing
         #expect(try monitor.state(of: login).headline == "the bus is gone")
     }
 
-    @Test("a status of another source is dropped with it: the status is unknown until the new one has loaded")
+    @Test("when the source is replaced, the status is dropped, and is unknown until the new source has loaded")
     func newSource() throws {
         try fixture.post("DISK OK", to: "disk")
         try monitor.redefine(
@@ -202,7 +202,7 @@ import Testing
         #expect(try state().status?.levelChangedAt == state().status?.updatedAt)
     }
 
-    @Test("a status of the same source that is loaded again does not count, and is marked, until that has ended")
+    @Test("a status that the same source loads again does not count, and is marked, until the load has ended")
     func sameSource() throws {
         try fixture.post("DISK OK", to: "disk")
         try monitor.redefine(

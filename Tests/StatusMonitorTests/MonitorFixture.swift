@@ -45,7 +45,7 @@ func name(_ text: String) -> ServerName {
 }
 
 extension Watch {
-    /// All entries that can be read now, as `kind server text`.
+    /// All events that can be read now, as `kind server text`.
     func lines() -> [String] {
         var lines: [String] = []
         while let event = next() {

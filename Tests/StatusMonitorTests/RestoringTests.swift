@@ -19,7 +19,7 @@ struct RestoringTests {
             first = StatusMonitor(notesUnsaved: true, capacities: 8...8) { clock.now }
         }
 
-        /// What a clean stop leaves.
+        /// The data that a clean stop saves.
         func memory(isOfThisBoot: Bool = true) -> LedgerMemory {
             let (entries, log) = first.entries
             let names = first.states.map(\.name)
@@ -61,7 +61,7 @@ struct RestoringTests {
         }
     }
 
-    @Test("has the selection, and each status with its times, marked as from before")
+    @Test("has the selection, and each status with its times, marked as from before the restart")
     func statuses() throws {
         let runs = Runs()
         runs.add("a")
@@ -80,7 +80,7 @@ struct RestoringTests {
         #expect(second.cursor == runs.first.cursor)
     }
 
-    @Test("goes on with a stream where it was, without an event of its own")
+    @Test("continues a stream where it was, without an event of its own")
     func streams() throws {
         let runs = Runs()
         runs.add("a")
@@ -106,7 +106,7 @@ struct RestoringTests {
         #expect(try second.watch(.selected, since: seen) { _ in }.lines() == ["selected a 2"])
     }
 
-    @Test("starts a reader with a gap if the log had lost what it needs, and only then")
+    @Test("starts a reader with a gap only if the log has lost events that the reader needs")
     func gaps() throws {
         let runs = Runs()
         runs.add("a")
@@ -118,7 +118,7 @@ struct RestoringTests {
         #expect(try second.watch(.server(name("quiet")), since: seen) { _ in }.lines() == [])
     }
 
-    @Test("invariant 6: behind a cursor from before a crash, a stream begins with an unknown gap and a snapshot")
+    @Test("invariant 6: after a cursor from before a crash, a stream begins with an unknown gap and a snapshot")
     func crash() throws {
         let runs = Runs()
         runs.add("a")
@@ -131,7 +131,7 @@ struct RestoringTests {
         for seen in [Cursor(epoch: memory.log.epoch, revision: memory.log.revision), runs.first.cursor] {
             #expect(try second.watch(.server(name("a")), since: seen) { _ in }.lines() == ["gap -", "snapshot a 1"])
             let watch = try second.watch(.server(name("quiet")), since: seen) { _ in }
-            #expect(watch.next()?.cursor.revision == -1, "whoever leaves before the snapshot gets the gap again")
+            #expect(watch.next()?.cursor.revision == -1, "a client that leaves before the snapshot gets the gap again")
             #expect(watch.lines() == ["snapshot quiet no status yet"])
         }
         let seen = second.cursor
@@ -139,7 +139,7 @@ struct RestoringTests {
         #expect(try second.watch(.all, since: seen) { _ in }.lines() == ["changed a 2"])
     }
 
-    @Test("invariant 4: after a crash, events are newer than all states, also those saved after the log's position")
+    @Test("invariant 4: after a crash, events are newer than all states, even states saved after the log's position")
     func laterStates() throws {
         let runs = Runs()
         runs.add("a")
@@ -152,7 +152,7 @@ struct RestoringTests {
         #expect(try second.state(of: name("a")).revision > before)
     }
 
-    @Test("removes the mark with the first report, and tells listeners")
+    @Test("removes the mark with the first report, and notifies listeners")
     func firstReport() async throws {
         let runs = Runs()
         runs.add("a")
@@ -171,7 +171,7 @@ struct RestoringTests {
         #expect(await updates.next()?.state.markedHeadline == "Signed In")
     }
 
-    @Test("counts the time in which it did not run, also over a boot")
+    @Test("counts the time in which it did not run, even over a boot")
     func timeDown() throws {
         for isOfThisBoot in [true, false] {
             let runs = Runs()
@@ -229,7 +229,7 @@ struct RestoringTests {
     }
 
     @Test(
-        "says why an overdue server is not stale once its failure ends, if it can become stale",
+        "shows why an overdue server is not stale once its failure ends, if it can become stale",
         arguments: [true, false])
     func endedFailure(hasTimeToLive: Bool) throws {
         let runs = Runs()
@@ -276,7 +276,7 @@ struct RestoringTests {
 }
 
 extension RestoringTests {
-    @Test("saves all servers after a boot, because their times count from another one now")
+    @Test("saves all servers after a boot, because their times count from the new boot")
     func savedAgain() {
         let runs = Runs()
         for server in ["a", "b"] { runs.add(server) }
@@ -306,7 +306,7 @@ struct UnsavedTests {
         #expect(monitor.takeUnsaved().names.map(\.rawValue) == ["a"])
     }
 
-    @Test("include what is no event: a sign of life, a selection of nothing, a new time to live")
+    @Test("include changes without an event: a sign of life, a selection of nothing, a new time to live")
     func quietChanges() throws {
         let monitor = StatusMonitor(notesUnsaved: true)
         let calls = Mutex(0)

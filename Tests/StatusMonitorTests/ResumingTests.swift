@@ -18,7 +18,7 @@ import Testing
         #expect(quiet.lines() == [])
     }
 
-    @Test("invariant 6: a cursor of another run, of the future or too old begins with a gap and a snapshot")
+    @Test("invariant 6: after a cursor of another run, of the future or too old, there is a gap and a snapshot")
     func lost() throws {
         let fixture = MonitorFixture(capacities: 8...8)
         for round in 1...20 { try fixture.post("a \(round)", to: "a") }
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(
-        "invariant 1: resumed with an old cursor behind a switch, a follower gets none of the old server's events"
+        "invariant 1: a follower that resumes from an old cursor before a switch gets none of the old server's events"
     )
     func resumedBehindOldSwitch() throws {
         let fixture = MonitorFixture(capacities: 8...8)
@@ -134,7 +134,7 @@ import Testing
         #expect(try fixture.watch(since: cursor.revision).lines() == ["gap -", "snapshot \(selected) up"])
     }
 
-    @Test("invariant 1: resumed behind a switch, a follower does not get the old server's earlier events")
+    @Test("invariant 1: a follower that resumes before a switch does not get the old server's earlier events")
     func resumedBehindSwitch() throws {
         let fixture = MonitorFixture()
         try fixture.monitor.select(name("a"))
@@ -144,7 +144,7 @@ import Testing
         #expect(try fixture.watch(since: cursor.revision).lines() == ["gap 2", "snapshot b no status yet"])
     }
 
-    @Test("invariant 5: selections that others followed meanwhile are not a gap")
+    @Test("invariant 5: selections that were followed by others meanwhile are not a gap")
     func resumedBehindPassingSelections() throws {
         let fixture = MonitorFixture()
         try fixture.monitor.select(name("a"))

@@ -21,8 +21,9 @@ import Testing
         await task.value
     }
 
-    /// Runs a watcher step by step, after one post of the selected server; `body` gets that server, the update, and a
-    /// function that lets the watcher do everything that it can now.
+    /// Runs a watcher step by step, after one post of the selected server.
+    ///
+    /// `body` gets that server, the update, and a function that lets the watcher do everything that it can do now.
     private func stepping(_ body: (Server, StatusUpdate, () -> Void) async throws -> Void) async throws {
         let executor = StepExecutor()
         let watcher = SelectionWatcher(monitor: fixture.monitor, reporters: [reporter])

@@ -42,7 +42,7 @@ import Testing
             ])
     }
 
-    @Test("a selection after a snapshot shows no state that is older than the snapshot's")
+    @Test("a selection after a snapshot shows no state older than the snapshot's")
     func selection() throws {
         let watch = try fixture.watch(.all)
         _ = begin(watch, 1)
@@ -64,7 +64,7 @@ import Testing
         #expect(events.map { $0.server?.isSelected } == [true, true, false])
     }
 
-    @Test("a selection after a snapshot began, and before its first servers were read, shows no older state either")
+    @Test("a selection between a snapshot's beginning and its first servers shows no older state either")
     func selectionBeforeFirstServers() throws {
         let watch = try fixture.watch(.all)
         #expect(watch.next()?.kind == .snapshot)
@@ -87,7 +87,7 @@ import Testing
         let selected = watch.next()
         #expect(selected?.server?.name == name("s10"))
         let gap = watch.next()
-        // It has the cursor of the last selection, for a reader that loses its connection before the snapshot.
+        // The gap has the cursor of the last selection, for a client that disconnects before the snapshot.
         #expect(gap?.kind == .gap)
         #expect(gap?.cursor == selected?.cursor)
         #expect(watch.lines() == ["snapshot -"])
@@ -106,7 +106,7 @@ import Testing
         #expect(watch.lines() == ["selected -"])
     }
 
-    @Test("a snapshot is followed by no gap if much happens to servers that it has not read yet")
+    @Test("a snapshot is not followed by a gap if servers that it has not read yet change often")
     func noFalseGap() throws {
         let watch = try fixture.watch(.all)
         _ = begin(watch, 1)
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(
-        "a snapshot is followed by a gap with the exact number if too much happens to servers that it has read")
+        "a snapshot is followed by a gap with the exact number if servers that it has read change too often")
     func gap() throws {
         let watch = try fixture.watch(.all)
         _ = begin(watch, 1)

@@ -15,7 +15,7 @@ import Testing
 
     private func isStale(_ server: String) throws -> Bool { try monitor.state(of: name(server)).isStale }
 
-    @Test("past its time to live a status is stale; posting the same again makes it fresh; both are changes")
+    @Test("a status past its time to live is stale; posting it again makes it fresh; both are changes")
     func changes() throws {
         add("a", timeToLive: .seconds(10))
         try fixture.post("Signed In", to: "a")
@@ -59,7 +59,7 @@ import Testing
         #expect(try !isStale("a"))
     }
 
-    @Test("a stale status that loses its time to live to an invalid configuration is stale again once it is corrected")
+    @Test("a stale status that loses its time to live to an invalid configuration is stale once that is corrected")
     func mended() throws {
         add("a", timeToLive: .seconds(10))
         try fixture.post("up", to: "a")
@@ -155,7 +155,7 @@ import Testing
         try fixture.post("Serving", to: "a")
         try monitor.setTimeToLive(.seconds(1), of: name("a"))
         fixture.advance(by: 1_000)
-        // As after a night of suspension, when a program that has just missed its time gets a moment to post.
+        // As after a suspended night, when a program that has just missed its time gets a little more time to post.
         try monitor.forgetTimeToLive(of: name("a"))
         try monitor.redefine(ServerDefinition(name: name("a"), source: "push", timeToLive: nil))
         #expect(try isStale("a"))

@@ -27,7 +27,7 @@ import Testing
         #expect(fixture.monitor.watchCount == 0)
     }
 
-    @Test("a server may be added later, and be removed before that")
+    @Test("the server may be removed and added again meanwhile")
     func later() async throws {
         let fixture = MonitorFixture(servers: ["a"])
         let wait = wait(in: fixture, for: "ready")

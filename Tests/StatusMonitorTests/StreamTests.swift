@@ -36,7 +36,7 @@ import Testing
         #expect(watch.lines() == ["changed b b 1"])
     }
 
-    @Test("invariant 5: selections that others follow at once are not a gap")
+    @Test("invariant 5: selections that are followed by others at once are not a gap")
     func passingSelections() throws {
         let fixture = MonitorFixture()
         try fixture.monitor.select(name("a"))
@@ -71,7 +71,7 @@ import Testing
         #expect(revisions == Array(3...32))
     }
 
-    @Test("invariant 5: a reader that is too slow gets the number it missed, then a snapshot, and continues")
+    @Test("invariant 5: a reader that is too slow gets the number of missed events, then a snapshot, and continues")
     func slowReaderGetsGap() throws {
         let fixture = MonitorFixture(capacities: 8...8)
         let watch = try fixture.watch(.server(name("a")))
@@ -82,7 +82,7 @@ import Testing
         #expect(watch.lines() == ["changed a a 21"])
     }
 
-    @Test("invariant 5: a reader that falls behind for a while misses nothing, because more is kept for it")
+    @Test("invariant 5: a reader that falls behind for a while misses nothing, because the log keeps more for it")
     func lateReaderMissesNothing() throws {
         let fixture = MonitorFixture(capacities: 8...32)
         let watch = try fixture.watch(.server(name("a")))
@@ -259,7 +259,7 @@ final class Counter: Sendable {
     func increment() { count.withLock { $0 += 1 } }
 }
 
-/// A reader that is called on the test's thread while that posts.
+/// A reader that is called on the test's thread, during posts.
 private final class OverdueReader: @unchecked Sendable {
     var watch: Watch?
     private(set) var lines: [String] = []

@@ -41,7 +41,7 @@ struct HistoryTests {
         try read(query).map { "\($0.kind) \($0.server?.headline ?? "-")" }
     }
 
-    @Test("has each change with its server, its cause and how long it lasted")
+    @Test("contains each change with its server, cause and duration")
     func changes() throws {
         try save(
             try change("a", "1", at: 1000, omitted: 3, user: 7), try change("b", "2", level: .critical, at: 2000),
@@ -56,7 +56,7 @@ struct HistoryTests {
         #expect(try texts(HistoryQuery()) == ["started -", "changed 1", "changed 2", "changed 3"])
     }
 
-    @Test("measures by the boot clock while the daemon runs, because the wall clock may be set")
+    @Test("measures durations by the boot clock while the daemon runs, because the wall clock may be set")
     func clockSet() throws {
         var first = batch(changes: [try change("a", "1", at: 1000)], at: 1000)
         try store.save(first)
@@ -68,7 +68,7 @@ struct HistoryTests {
     }
 
     @Test(
-        "measures nearly right if the clock is set before a change is saved",
+        "measures durations nearly correctly if the clock is set before a change is saved",
         arguments: [-1_000_000_000_000, -60_000, 60_000, 1_000_000_000_000])
     func clockSetMeanwhile(by jump: Int64) throws {
         try save(try change("a", "1", at: 1000), at: 1000)
@@ -82,7 +82,7 @@ struct HistoryTests {
         #expect(lasted.count == 2 && lasted.allSatisfy { (0...60_000 + 8000).contains($0) })
     }
 
-    @Test("measures by the boot clock over a restart, and by the wall clock over a boot")
+    @Test("measures durations by the boot clock over a restart, and by the wall clock over a boot")
     func restarts() throws {
         try save(try change("a", "1", at: 1000), at: 1000)
         store.close()
@@ -115,7 +115,7 @@ struct HistoryTests {
         #expect(found == (0..<100).map { text + "\($0)" })
     }
 
-    @Test("can be limited to a time, to a level or worse, and to the newest")
+    @Test("can be limited to a period, to a level or worse, and to the newest entries")
     func filters() throws {
         for (index, level) in [Level.ok, .warning, .unknown, .critical].enumerated() {
             try save(try change("a", level.rawValue, level: level, at: Int64(index) * 1000), at: 0)
@@ -132,7 +132,7 @@ struct HistoryTests {
         #expect(try texts(HistoryQuery(server: name("c"))) == [])
     }
 
-    @Test("is read in pages, without those that came meanwhile")
+    @Test("is read in pages, without entries that came meanwhile")
     func pages() throws {
         try store.save(batch(changes: try (0..<600).map { try change("a", "\($0)", at: $0) }))
         let first = try store.history(HistoryQuery(server: name("a")), after: nil) { false }
@@ -147,7 +147,7 @@ struct HistoryTests {
         #expect(page.changes.last?.server?.headline == "599")
     }
 
-    @Test("keeps the newest, and those that are young enough, and is pruned in steps")
+    @Test("keeps the newest entries and entries that are young enough, and is pruned in steps")
     func pruning() throws {
         try store.save(batch(changes: try (1...1200).map { try change("a", "\($0)", at: $0) }))
         var steps = 0
@@ -158,7 +158,7 @@ struct HistoryTests {
         #expect(try texts(HistoryQuery()).first == "changed 1150")
     }
 
-    @Test("is pruned also if a damaged entry has a text as its time")
+    @Test("is pruned even if a damaged entry has a text as its time")
     func pruningDamage() throws {
         try store.save(batch(changes: try (1...1200).map { try change("a", "\($0)", at: $0) }))
         try Database(path: fixture.path).execute(
@@ -167,7 +167,7 @@ struct HistoryTests {
         #expect(try texts(HistoryQuery()).first == "changed 1101")
     }
 
-    @Test("notes when the daemon ran, also if it was killed")
+    @Test("notes when the daemon ran, even if it was killed")
     func lives() throws {
         try save(try change("a", "1", at: 5000), at: 5000)
         _ = fixture.store().open(at: moment(9000))
@@ -177,7 +177,7 @@ struct HistoryTests {
             ])
     }
 
-    @Test("forgets servers of which it has nothing any more, in steps")
+    @Test("forgets servers without entries, in steps")
     func forgottenServers() throws {
         let database = try Database(path: fixture.path)
         func names() throws -> Int64? {
@@ -192,7 +192,7 @@ struct HistoryTests {
         try store.save(batch(changes: changes))
         while try store.prune(before: Timestamp(milliseconds: 0), keeping: 10) {}
         #expect(try names() == 5)
-        // Of those that have not changed for long, the level is known.
+        // The level of servers that have not changed for long is known.
         try store.save(batch(changes: try (1...1200).map { try change("old\($0)", "up", at: 2000) }))
         while try store.prune(before: Timestamp(milliseconds: 3000), keeping: 5000) {}
         #expect(try names() == 1200)
@@ -213,7 +213,7 @@ struct HistoryTests {
             ])
     }
 
-    @Test("returns the space of what was removed to the file system")
+    @Test("returns the space of removed entries to the file system")
     func shrinking() throws {
         try store.save(batch(changes: try (1...2000).map { try change("a", "\($0)", at: $0) }))
         let database = try Database(path: fixture.path)
@@ -227,7 +227,7 @@ struct HistoryTests {
         #expect(try pages() < before / 2)
     }
 
-    @Test("ends a call that is cancelled")
+    @Test("ends a cancelled call")
     func cancelling() throws {
         try store.save(batch(changes: try (0..<2000).map { try change("a", "\($0)", at: $0) }))
         #expect(throws: StoreFailure.self) { try store.history(HistoryQuery(level: .critical), after: nil) { true } }

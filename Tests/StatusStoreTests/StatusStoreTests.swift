@@ -14,7 +14,7 @@ struct StatusStoreTests {
 
     init() throws { fixture = try StoreFixture() }
 
-    /// A server of which everything is set.
+    /// A server in which all values are set.
     private func complete() throws -> StoredServer {
         var state = try state("db", "Signed In", level: .warning, at: 1000)
         state.status?.levelChangedAt = Timestamp(milliseconds: 500)
@@ -50,7 +50,7 @@ struct StatusStoreTests {
         return log
     }
 
-    @Test("returns all that was saved, and says whether the log is complete")
+    @Test("returns everything that was saved, and whether the log is complete")
     func roundTrip() throws {
         let server = try complete()
         var batch = StoreBatch(log: log())
@@ -115,7 +115,7 @@ struct StatusStoreTests {
         #expect(memory?.servers.map(\.state.name.rawValue) == ["b"])
     }
 
-    @Test("sets a file aside that is not a database, and says where it is")
+    @Test("sets aside a file that is not a database, and reports its new name")
     func noDatabase() throws {
         try write("nonsense, and more of it", to: fixture.path)
         let opening = fixture.store().open(at: moment(0))
@@ -125,7 +125,7 @@ struct StatusStoreTests {
         #expect(fixture.files.contains("statusd.sqlite"))
     }
 
-    @Test("goes on with the time by which entries are too old, from when it was saved on the same boot")
+    @Test("continues the history's clock from the time at which it was saved, if the machine has not booted since")
     func historyTime() throws {
         let store = try fixture.openStore()
         var batch = batch(at: 2000)
@@ -139,7 +139,7 @@ struct StatusStoreTests {
         }
     }
 
-    @Test("sets later files aside under other names, and replaces only the third of a kind")
+    @Test("sets aside later files under other names, and replaces only the third of a kind")
     func setAsideAgain() throws {
         for number in 1...4 {
             try write("nonsense \(number), and more of it", to: fixture.path)
@@ -152,7 +152,7 @@ struct StatusStoreTests {
         #expect(!fixture.files.contains("statusd.sqlite.damaged.4"))
     }
 
-    @Test("sets a file aside that a newer version has written, or another program")
+    @Test("sets aside a file that a newer version or another program has written")
     func newer() throws {
         _ = try fixture.openStore()
         try Database(path: fixture.path).execute("PRAGMA user_version = 99")
@@ -165,7 +165,7 @@ struct StatusStoreTests {
                 == "another program has written it; it is now \(fixture.path).foreign")
     }
 
-    @Test("sets a damaged file aside, with a page overwritten")
+    @Test("sets aside a damaged file, in which a page was overwritten")
     func damage() throws {
         let servers = try (0..<200).map { stored(try state("server-\($0)", String(repeating: "x", count: 200))) }
         let store = try fixture.openStore()
@@ -182,7 +182,7 @@ struct StatusStoreTests {
         #expect(opening.contents.memory == nil)
     }
 
-    @Test("says that a file has no state, because it may have lost it, but not if there is none")
+    @Test("reports a file without a state, because it may have lost the state, but not a missing file")
     func empty() throws {
         #expect(!fixture.store().open(at: moment(0)).isEmpty)
         for file in fixture.files { unlink("\(fixture.directory)/\(file)") }
@@ -190,13 +190,13 @@ struct StatusStoreTests {
         let opening = fixture.store().open(at: moment(0))
         #expect(opening.isEmpty)
         #expect(opening.failure == nil)
-        // As a copy of the file alone, whose log has everything.
+        // As after a copy of the file without its log, which contains everything.
         let store = try fixture.openStore()
         try store.save(batch())
         #expect(!fixture.store().open(at: moment(0)).isEmpty)
     }
 
-    @Test("sets a file aside whose tables are not those of its version")
+    @Test("sets aside a file whose tables do not match its version")
     func otherTables() throws {
         let changes = [
             "DROP TABLE daemon", "PRAGMA user_version = 0", "DROP TABLE pruned", "ALTER TABLE changes DROP COLUMN user",
@@ -237,7 +237,7 @@ struct StatusStoreTests {
         #expect(contents.damagedRows == 1)
     }
 
-    @Test("goes on if a damaged entry of the history has the greatest number")
+    @Test("continues if a damaged entry of the history has the greatest possible number")
     func damagedNumber() throws {
         let store = try fixture.openStore()
         let states = [try state("a", "1"), try state("b", "2")]
@@ -254,7 +254,7 @@ struct StatusStoreTests {
         #expect(try next.history(HistoryQuery(server: name("a")), after: nil) { false }.changes.count == 1)
     }
 
-    @Test("says why nothing can be saved, and works again when it can")
+    @Test("reports why nothing can be saved, and works again once saving is possible")
     func unwritable() throws {
         let directory = fixture.directory + "/missing"
         let store = StatusStore(directory: directory, boot: "this")
@@ -270,13 +270,13 @@ struct StatusStoreTests {
         let changed = Change(
             .changed, at: Timestamp(milliseconds: 2000), revision: 1, server: try state("a", "1"))
         try store.save(batch([stored(try state("a", "1"))], changes: [changed], at: 7000))
-        // The history does not say that the change came before the start.
+        // In the history, the change must not come before the start.
         let page = try store.history(HistoryQuery(level: nil), after: nil) { false }
         #expect(page.changes.map(\.kind) == [.started, .changed])
         #expect(page.changes.map(\.at.milliseconds) == [1000, 2000])
     }
 
-    @Test("says why nothing can be saved if no file is in its place, and leaves that alone")
+    @Test("reports why nothing can be saved if its path is not a regular file, and leaves that untouched")
     func noFile() throws {
         for make in [{ mkdir($0, 0o700) }, { mkfifo($0, 0o600) }, { symlink("/tmp", $0) }] as [(String) -> Int32] {
             try #require(make(fixture.path) == 0)
@@ -288,7 +288,7 @@ struct StatusStoreTests {
         }
     }
 
-    @Test("sets a file aside in which a reader of the history has found damage, and begins a new one")
+    @Test("sets aside a file in which a reader of the history has found damage, and begins a new one")
     func damageFoundByReader() throws {
         let store = try fixture.openStore()
         let changes = try (0..<2000).map { number in

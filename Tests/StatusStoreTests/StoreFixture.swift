@@ -40,7 +40,7 @@ final class StoreFixture {
 
     func store(boot: String = "this") -> StatusStore { StatusStore(directory: directory, boot: boot) }
 
-    /// A store that was opened and is used.
+    /// A store that was opened without a failure.
     func openStore(at time: Int64 = 0) throws -> StatusStore {
         let store = store()
         if let failure = store.open(at: moment(time)).failure { throw failure }
@@ -53,7 +53,7 @@ func name(_ text: String) -> ServerName {
     return name
 }
 
-/// So many milliseconds after the beginning, by both clocks.
+/// A time in milliseconds after the beginning, by both clocks.
 func moment(_ milliseconds: Int64) -> Moment {
     Moment(wall: Timestamp(milliseconds: milliseconds), boot: .milliseconds(milliseconds))
 }
@@ -76,7 +76,7 @@ func batch(_ servers: [StoredServer] = [], changes: [Change] = [], at time: Int6
 {
     var batch = StoreBatch(
         log: LogMemory(epoch: Epoch("0123456789abcdef0123456789abcdef"), revision: revision, notedAt: moment(time)))
-    // The state and the history agree.
+    // The state must agree with the history.
     batch.servers = servers.isEmpty ? changes.compactMap(\.server).map(stored) : servers
     batch.changes = changes
     return batch

@@ -32,9 +32,9 @@ struct SummaryTests {
         try store.save(batch)
     }
 
-    @Test("counts the times by the boot clock, whenever the wall clock was set")
+    @Test("counts times by the boot clock, whenever the wall clock was set")
     func clocks() throws {
-        // On two boots, the clock is a while ahead, or behind.
+        // On two boots, the wall clock is ahead or behind for a while.
         let store = fixture.store(boot: "1")
         _ = store.open(at: Moment(wall: Timestamp(milliseconds: 9000), boot: .zero))
         try save(store, .ok, at: 1000, ahead: 9000)
@@ -45,7 +45,7 @@ struct SummaryTests {
         let second = fixture.store(boot: "2")
         _ = second.open(at: Moment(wall: Timestamp(milliseconds: 100), boot: .zero))
         try save(second, .warning, at: 2000, ahead: 100)
-        // It is set when there are no more entries.
+        // The clock is set after the last entry.
         let summary = try second.summary(
             of: name("a"), since: Timestamp(milliseconds: 0), until: Timestamp(milliseconds: 20_000), buckets: 1,
             now: Moment(wall: Timestamp(milliseconds: 19_000), boot: .milliseconds(9000))
@@ -86,7 +86,7 @@ struct SummaryTests {
         #expect(summary.times.unknown == 8000)
     }
 
-    @Test("has the time in each level, the worst one and the number of changes, for each bucket")
+    @Test("has, for each bucket, the time in each level, the worst level and the number of changes")
     func buckets() throws {
         let store = try fixture.openStore(at: 0)
         try save(store, .ok, at: 1000)
@@ -103,7 +103,7 @@ struct SummaryTests {
         #expect(summary.times.availability == 7500.0 / 9000)
     }
 
-    @Test("ends with the last of the changes that came in one millisecond")
+    @Test("ends with the last of several changes in one millisecond")
     func ties() throws {
         let store = try fixture.openStore(at: 0)
         for level in [Level.ok, .critical, .warning, .critical, .ok] { try save(store, level, at: 1000) }
@@ -117,7 +117,7 @@ struct SummaryTests {
         while try store.prune(before: Timestamp(milliseconds: time), keeping: changes) {}
     }
 
-    @Test("knows the level of a server whose entries were all removed, from the last of them on")
+    @Test("knows the level of a server whose entries were all removed, from the last removed entry on")
     func pruned() throws {
         let store = try fixture.openStore(at: 0)
         try save(store, .ok, at: 1000)
@@ -136,7 +136,7 @@ struct SummaryTests {
         #expect(try summary(store, since: 6000, until: 10_000).times.critical == 4000)
         try prune(store, before: 9000)
         #expect(try summary(store, since: 6000, until: 10_000).times.critical == 4000)
-        // A later run does not count as one that never began.
+        // A later run must count as one that has begun.
         store.close()
         let second = try fixture.openStore(at: 20_000)
         #expect(try summary(second, since: 20_000, until: 30_000).times.critical == 10_000)
@@ -159,7 +159,7 @@ struct SummaryTests {
         try save(store, .ok, at: 6000)
         try store.save(batch(changes: [Change(.stopped, at: Timestamp(milliseconds: 7000), revision: 0)], at: 7000))
         store.close()
-        // The clock of the other boot begins anew.
+        // The clock of the other boot begins at zero again.
         let second = fixture.store(boot: "2")
         _ = second.open(at: Moment(wall: Timestamp(milliseconds: 9000), boot: .zero))
         let summary = try second.summary(
@@ -179,7 +179,7 @@ struct SummaryTests {
         #expect(try Database(path: fixture.path).count("names") == 0)
     }
 
-    @Test("begins with the servers as they are, if the history has nothing of them")
+    @Test("begins with the current states of the servers if the history is empty")
     func begins() throws {
         let store = try fixture.openStore(at: 0)
         for time in [4000, 6000] as [Int64] {
@@ -208,7 +208,7 @@ struct SummaryTests {
         #expect(try summary(store, since: 3000, until: 4000).times.ok == 1000)
     }
 
-    @Test("begins with the level of before, and counts no time in which the daemon did not run")
+    @Test("begins with the level from before the period, and counts no time in which the daemon did not run")
     func downtime() throws {
         let store = try fixture.openStore(at: 0)
         try save(store, .ok, at: 1000)
@@ -221,7 +221,7 @@ struct SummaryTests {
         #expect(summary.times[nil] == 3000)
     }
 
-    @Test("knows no level of the future")
+    @Test("has no level for future times")
     func future() throws {
         let store = try fixture.openStore(at: 0)
         try save(store, .ok, at: 1000)
