@@ -43,7 +43,7 @@ final class BusMessage {
     /// The name of the signal or method.
     var member: String? { sd_bus_message_get_member(message).map { String(cString: $0) } }
 
-    /// The number of the call that it answers; nil if it is not an answer.
+    /// The number of the call that this message answers; nil if it is not a reply.
     var replyNumber: UInt64? {
         var number: UInt64 = 0
         return sd_bus_message_get_reply_cookie(message, &number) >= 0 ? number : nil

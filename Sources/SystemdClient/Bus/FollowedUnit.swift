@@ -22,7 +22,7 @@ final class FollowedUnit {
         /// The newest request that the reading answers; 0 for none.
         var request: Int { if case .read(let request) = self { request } else { 0 } }
 
-        /// Both needs in one.
+        /// Returns one need that covers both.
         func merged(with other: Need) -> Need {
             switch (self, other) {
             case (.look, let need), (let need, .look): need
@@ -111,7 +111,7 @@ final class FollowedUnit {
         return .properties(properties)
     }
 
-    /// Records why the manager does not tell its properties.
+    /// Records why the manager does not report its properties.
     func refuse(_ reason: String) -> UnitObservation {
         state = .unknown
         return .unreachable(reason)
@@ -121,10 +121,10 @@ final class FollowedUnit {
 
     /// Records changed properties of one interface.
     ///
-    /// The properties of the unit's type come first and the general ones right after them, so both are told together
+    /// The properties of the unit's type come first and the general ones right after them, so both are reported at once
     /// (systemd's src/core/dbus-unit.c).
     func change(_ values: [String: String], areGeneral: Bool) -> Effect {
-        // Signals do not say whether a file that was missing can be loaded by now, nor what it says.
+        // Signals do not say whether a missing file can be loaded by now, or what it contains.
         guard case .known(var properties, let isInMemory) = state, isInMemory || properties.loadState == "loaded"
         else { return .look }
         properties.apply(values, isService: isService)

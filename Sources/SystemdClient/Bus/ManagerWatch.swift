@@ -6,8 +6,8 @@ import EventLoopIO
 /// Follows units over one connection to the system bus, on a thread that waits for each answer of the service manager
 /// (org.freedesktop.systemd1(5)).
 ///
-/// Signals that arrive while an answer is awaited are handled before it, so followers are told everything in the
-/// manager's order. Only the owner of the manager's name is believed: any user can send this process a signal that
+/// Signals that arrive while an answer is awaited are handled before it, so followers receive everything in the
+/// manager's order. Only the owner of the manager's name is trusted: any user can send this process a signal that
 /// looks like the manager's.
 final class ManagerWatch {
     /// How long to wait for the manager.
@@ -16,7 +16,7 @@ final class ManagerWatch {
         var answer = Duration.seconds(10)
         /// How long a manager may be off the bus: longer than `systemctl daemon-reexec` takes.
         var absence = Duration.seconds(5)
-        /// How often a manager with nothing else to answer is pinged: it or the bus may hang without disconnecting.
+        /// How often to ping an idle manager: it or the bus may hang without disconnecting.
         var betweenPings = Duration.seconds(5)
     }
 
@@ -31,13 +31,13 @@ final class ManagerWatch {
 
     /// The service manager, by its unique name on the bus.
     private enum Manager {
-        /// It is missing, for this reason; if it does not come back by then, the connection is given up.
+        /// It is missing, for this reason; the connection is given up if it does not return by this time.
         case absent(reason: String, until: Instant)
         /// It must be asked for signals, and all units must be read.
         case arrived(String)
         case subscribed(String)
 
-        /// The owner of the manager's name, whose signals are believed; nil if it is missing.
+        /// The owner of the manager's name, whose signals are trusted; nil if it is missing.
         var owner: String? {
             switch self {
             case .absent: nil
@@ -91,7 +91,7 @@ final class ManagerWatch {
 
     // MARK: The manager
 
-    /// Makes the bus send all signals of the manager, and tell when it leaves or arrives; finds out who it is.
+    /// Subscribes to the manager's signals and to changes of its owner; requests the present owner.
     private func listen() throws(IOError) {
         for rule in [
             "sender='\(SystemBus.name)',member='NameOwnerChanged',arg0='\(Names.manager)'",
@@ -139,7 +139,7 @@ final class ManagerWatch {
     private func ask(_ need: FollowedUnit.Need, about unit: FollowedUnit) {
         let isNew = unit.needs(need)
         if need.request > 0 {
-            // Someone waits for it. If it is in the queue already, it is skipped there later.
+            // A caller waits for it. If it is in the queue already, it is skipped there later.
             queue.prepend(unit)
         } else if isNew {
             queue.append(unit)
@@ -151,7 +151,7 @@ final class ManagerWatch {
         guard let look = try callManager(owner, "GetUnit", [unit.name]) else { return ask(need, about: unit) }
         let isInMemory = look.failure == nil
         guard isInMemory || unit.mustBeLoaded(for: need) else { return }
-        // An empty interface name means all interfaces, as in systemctl(1): one answer, of one moment.
+        // An empty interface name means all interfaces, as in systemctl(1): one answer, with values of the same time.
         guard
             let reply = try callManager(
                 owner, "GetAll", [""], of: "org.freedesktop.DBus.Properties", at: unit.path)
@@ -191,14 +191,14 @@ final class ManagerWatch {
         try call(SystemBus.name, "/org/freedesktop/DBus", SystemBus.name, member, [argument])
     }
 
-    /// Calls a method and waits for the reply; handles all that comes before it.
+    /// Calls a method and waits for the reply; handles all messages that arrive before it.
     private func call(
         _ destination: String, _ path: String, _ interface: String, _ member: String, _ arguments: [String]
     ) throws(IOError) -> BusMessage {
         let number = try bus.call(destination, path, interface, member, arguments)
         let deadline = Instant.now + limits.answer
         while true {
-            // What has come by then still counts, even if this thread was stopped.
+            // Messages that arrived by then still count, even if this thread was suspended.
             let isLate = .now >= deadline
             if let message = try next(until: deadline) {
                 if message.replyNumber == number { return message }
@@ -218,7 +218,7 @@ final class ManagerWatch {
 
     /// Takes the next message that has arrived.
     ///
-    /// If there is none, waits for one, for a change by the loop or until the time, and returns nil.
+    /// If there is none, it waits for one, for a change by the loop, or until `time`, and returns nil.
     private func next(until time: Instant) throws(IOError) -> BusMessage? {
         if let message = try bus.receive() { return message }
         thread.wait(for: bus.awaited, until: time)
@@ -235,7 +235,7 @@ final class ManagerWatch {
         }
     }
 
-    /// Takes the name, its former owner and its new one.
+    /// Handles a change of owner: the message has the name, its former owner and its new one.
     private func takeOwner(_ message: BusMessage) {
         guard message.string() == Names.manager, message.string() != nil, let owner = message.string() else { return }
         if !owner.isEmpty {

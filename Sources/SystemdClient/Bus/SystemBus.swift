@@ -72,7 +72,7 @@ final class SystemBus {
         }
     }
 
-    /// What to wait for with poll(2) after ``receive()`` has returned nil.
+    /// The events to wait for with poll(2) after ``receive()`` has returned nil.
     var awaited: pollfd {
         pollfd(fd: sd_bus_get_fd(bus), events: Int16(truncatingIfNeeded: sd_bus_get_events(bus)), revents: 0)
     }

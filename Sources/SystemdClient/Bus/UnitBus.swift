@@ -6,13 +6,13 @@ public import Logging
 
 /// Follows systemd units over one connection to the system bus, which lasts while a unit is followed.
 ///
-/// A lost connection is replaced, with growing pauses. Meanwhile followers are told that nothing is known.
+/// A lost connection is replaced, with growing pauses. Meanwhile, followers are told that nothing is known.
 @EventLoop
 public final class UnitBus {
     /// The subject of log messages.
     private static let subject = "units"
 
-    /// A followed unit: what was last told about it, and its followers.
+    /// A followed unit: the last report about it, and its followers.
     struct Unit {
         var observation: UnitObservation?
         var followers: [UnitFollower] = []
@@ -30,7 +30,7 @@ public final class UnitBus {
     /// How many readings have been requested.
     private var requests = 0
 
-    /// Creates the bus without connecting, which the first followed unit causes.
+    /// Creates the bus, which connects when the first unit is followed.
     ///
     /// - Parameter logger: reports a lost connection.
     public convenience init(logger: Logger) { self.init(on: SystemBus.address, logger: logger) }
@@ -79,7 +79,7 @@ public final class UnitBus {
         return requests
     }
 
-    /// Tells a follower what is known, at the end of the turn; that answers its requests up to a number.
+    /// Reports what is known to a follower at the end of the turn, which answers its requests up to a number.
     private func answer(_ follower: UnitFollower, of unit: String, requests: Int) {
         EventLoop.atEndOfTurn { [weak self] in
             if let observation = self?.units[unit]?.observation { follower.take(observation, answers: requests) }

@@ -43,7 +43,7 @@ public struct UnitProperties: Sendable, Equatable {
     public init() {}
 }
 
-/// What a follower of a unit is told.
+/// A report to a follower of a unit.
 public enum UnitObservation: Sendable, Equatable {
     /// The unit's properties.
     ///

@@ -11,8 +11,8 @@ import Logging
 /// }
 /// ```
 ///
-/// It ends only when its task is cancelled. While the bus or the service manager is away, it yields that and goes on. A
-/// slow consumer gets only the newest state.
+/// It ends only when its task is cancelled. While the bus or the service manager is away, it yields
+/// ``UnitObservation/unreachable(_:)`` and continues. A slow consumer gets only the newest state.
 public struct UnitStates: AsyncSequence, Sendable {
     /// A state.
     ///

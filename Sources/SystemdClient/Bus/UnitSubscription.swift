@@ -46,7 +46,9 @@ final class UnitFollower {
         endCalls(upTo: .max)
     }
 
-    /// Tells what is known, unless it was told last and answers no call; ends the calls with requests up to a number.
+    /// Reports an observation, unless it equals the last one and answers no call.
+    ///
+    /// The calls whose requests have numbers up to `request` end.
     func take(_ observation: UnitObservation, answers request: Int) {
         if observation != told || calls.keys.contains(where: { $0 <= request }) { tell(observation) }
         endCalls(upTo: request)
@@ -62,7 +64,7 @@ final class UnitFollower {
     /// Requests a reading by `ask` and waits for it; returns at once if the task or the follower is cancelled.
     ///
     /// - Parameters:
-    ///   - limit: the time after which the handler is told that there was no answer. If there can be no timer, the
+    ///   - limit: the time after which the handler is told that there was no answer. If no timer can be created, the
     ///     bus's own limits apply.
     ///   - ask: returns the number of the request.
     func wait(atMost limit: Duration, _ ask: () -> Int) async {
@@ -80,7 +82,7 @@ final class UnitFollower {
         }
     }
 
-    /// Tells that there was no answer.
+    /// Reports that there was no answer.
     ///
     /// The next observation is passed on even if it equals the one before the timeout.
     func expire(_ request: Int) {

@@ -7,7 +7,7 @@ import Synchronization
 
 /// The thread that follows units over the system bus (``ManagerWatch``), with growing pauses between lost connections.
 final class UnitThread: Sendable {
-    /// What the thread tells the loop.
+    /// A report from the thread to the loop.
     enum Report: Sendable {
         /// What is known about a unit, which answers all requests for it up to this number.
         case unit(String, UnitObservation, answers: Int)
@@ -17,7 +17,7 @@ final class UnitThread: Sendable {
         case lost(String)
     }
 
-    /// What the loop has changed.
+    /// The changes that the loop has made.
     private struct Inbox {
         /// The followed units, and the newest request to read each; 0 for none.
         var requests: [String: Int] = [:]
@@ -65,8 +65,9 @@ final class UnitThread: Sendable {
 
     func report(_ report: Report) { handler(self, report) }
 
-    /// Takes the units whose entry has changed, or all followed ones: the newest request for each, or nil if it is not
-    /// followed any more.
+    /// Takes the units whose entry has changed, or all followed ones.
+    ///
+    /// Each comes with the newest request for it, or nil if it is no longer followed.
     ///
     /// - Throws: if the thread must end.
     func takeChanges(all: Bool = false) throws(IOError) -> [(unit: String, request: Int?)] {
@@ -79,7 +80,7 @@ final class UnitThread: Sendable {
         return taken
     }
 
-    /// Waits until `other` is ready, the loop has changed something, or the time is over.
+    /// Waits until `other` is ready, until the loop has changed something, or until `time`.
     func wait(
         for other: pollfd = pollfd(fd: -1, events: 0, revents: 0), until time: SuspendingClock.Instant
     ) {

@@ -17,8 +17,8 @@ public enum Journal {
 
     /// Sets the function to call with the number of dropped messages, when the receiver reads again.
     ///
-    /// Of more than 1 MiB, the oldest messages are dropped while the journal, or the reader of standard error, does not
-    /// read. The function is called on the thread that writes them.
+    /// While the journal, or the reader of standard error, does not read, at most 1 MiB waits and the oldest messages
+    /// are dropped. The function is called on the thread that writes them.
     public static func reportLosses(to handler: @escaping @Sendable (Int) -> Void) {
         LogOutbox.reportLosses(to: handler)
     }

@@ -41,7 +41,7 @@ public struct JournalLogHandler: LogHandler {
     private let label: String
     private let identifier: String
     private let names: JournalFieldNames
-    /// Writes messages that the journal does not take.
+    /// Writes messages that the journal does not accept.
     private let fallback: TextLogHandler
 
     /// Creates a handler for the logger `label`.

@@ -4,9 +4,9 @@ import EventLoopIO
 import Glibc
 import Synchronization
 
-/// The log messages on their way to the journal or to standard error, which may keep a writer waiting for ever.
+/// The log messages on their way to the journal or to standard error, which may block a writer indefinitely.
 enum LogOutbox {
-    /// In bytes: hundreds of the longest messages.
+    /// The limit in bytes: room for hundreds of the longest messages.
     private static let capacity = 1024 * 1024
     private static let onLoss = Mutex<@Sendable (Int) -> Void>({ _ in })
 

@@ -9,7 +9,7 @@ import Glibc
 ///
 /// Without one (`NOTIFY_SOCKET` unset), calls do nothing and do not fail.
 public enum ServiceManager {
-    /// What a service reports to its manager.
+    /// A report of a service to its manager.
     public enum Notification: Sendable, Equatable {
         /// Start-up or the reload is complete.
         case ready
@@ -87,7 +87,7 @@ public enum ServiceManager {
         guard isPresent else { return }
         let text = notification.assignments
         let kind = notification == .watchdogTrigger ? "trigger" : text.prefix { $0 != "=" }
-        // A status keeps the place of the one it replaces, before the barrier of a caller that waits for that one.
+        // A status takes the position of the one it replaces, before the barrier of a caller that waits for it.
         outbox.post(.notification(kind, text), size: text.utf8.count, inPlace: !ordered.contains(kind)) { waiting in
             if case .notification(kind, _) = waiting { true } else { false }
         }
@@ -112,7 +112,7 @@ public enum ServiceManager {
     /// Waits until the manager has handled all earlier notifications, up to `timeout`, without blocking the loop.
     ///
     /// It sends the manager one end of a pipe, which the manager closes in order, as with sd_notify_barrier(3). It also
-    /// returns when the timeout is over, the task is cancelled, or no pipe can be created.
+    /// returns after the timeout, or if the task is cancelled or no pipe can be created.
     @EventLoop
     public static func settle(timeout: Duration = .seconds(5)) async {
         if isPresent { await barrier.wait(within: timeout) }
@@ -120,7 +120,7 @@ public enum ServiceManager {
 
     @EventLoop private static let barrier = SharedBarrier { outbox.post(.barrier($0), size: 1) }
 
-    /// Waits until all notifications have been sent, or until `limit` is over.
+    /// Waits until all notifications have been sent, for at most `limit`.
     @EventLoop
     public static func drain(within limit: Duration) async { await outbox.drain(within: limit) }
 
