@@ -92,7 +92,7 @@ struct UnitJudge {
     /// - Parameters:
     ///   - unit: the current properties.
     ///   - now: the time of the clock that the properties use.
-    /// - Returns: what to do, and when to judge again if nothing changes before; nil: not at all.
+    /// - Returns: what to do, and when to judge again if nothing changes before; nil for never.
     mutating func judge(_ unit: UnitProperties, at now: Duration) -> (verdict: Verdict, again: Duration?) {
         guard var unit = recall(unit) else {
             return hysteresis.shown == .critical ? (.wait, nil) : count(Self.unknownEnd, at: now)
@@ -201,7 +201,7 @@ struct UnitJudge {
         noteEnd(unit, isOfOtherRun: isOtherRun, at: now)
         // A failed unit that is started is, in passing, failed with a good result.
         defer { if unit.activeState != "failed" { heldFailure = nil } }
-        // It may have been in its first state for long.
+        // It may have been in its first state for a long time.
         since = self.state.isEmpty ? now - Self.settlingTime : now
         self.state = state
         if unit.isRestarted {

@@ -23,7 +23,7 @@ final class UnitSource {
     private var properties: UnitProperties?
     /// Whether the server shows why the unit could not be read or followed, and nothing newer.
     private var hasReason = false
-    /// When the unit's state will be known, if that is only a moment away.
+    /// When the unit's state will be known, if that is soon.
     private var settlesAt: Duration?
     private var subscription: UnitSubscription?
     private lazy var timer = try? TimerSource { [weak self] in self?.judgeProperties() }
@@ -62,7 +62,7 @@ final class UnitSource {
         properties = nil
         hasReason = true
         timer?.stop()
-        // It fails if the server was removed meanwhile, here and below.
+        // The call fails if the server was removed meanwhile, here and below.
         try? monitor.fail(server, reason)
     }
 
@@ -90,7 +90,7 @@ final class UnitSource {
             let message = Hysteresis.message(status.visibleText, status.level, count, of: needed)
             try? monitor.setMessage(message, of: server)
         case .wait where settlesAt != nil:
-            // The state will be known in a moment; until then, the reason stays.
+            // The state will be known soon; until then, the reason stays.
             break
         case .wait:
             // The status that was shown before still holds.

@@ -137,7 +137,7 @@ import Testing
         #expect(judge.pendingStatus(of: forgotten).text == "ended with an unknown result")
     }
 
-    @Test("a failure that must be found twice is, even if the unit is forgotten")
+    @Test("a failure that must be found twice is counted, even if the unit is forgotten")
     func forgottenAndCounted() {
         let states = [
             (job("failed", "failed", result: "exit-code", startedAt: 1000), 1100),

@@ -127,7 +127,7 @@ import Testing
         _ = judge.judge(unit("active", "running"), at: .seconds(1))
         var restarted = unit("active", "running", restarts: 1)
         restarted.activeAt = .seconds(2)
-        // Its configuration was reloaded a moment ago.
+        // Its configuration was reloaded a second ago.
         restarted.changedAt = .seconds(3599)
         #expect(judge.judge(restarted, at: .seconds(3600)).verdict == .show(UnitStatus(.ok, "active (running)")))
         restarted.restarts = 2
@@ -174,7 +174,7 @@ import Testing
         #expect(running.verdict == .show(UnitStatus(.ok, "active (running)")))
     }
 
-    @Test("a unit in a crash loop is never ok for a moment, however long it takes to start")
+    @Test("a unit in a crash loop is never ok, however long it takes to start")
     func slowCrashLoop() {
         var judge = judge()
         _ = judge.judge(unit("active", "running"), at: .seconds(1))
@@ -213,7 +213,7 @@ import Testing
                 == .show(UnitStatus(.ok, "reloading (reload-notify)")))
     }
 
-    @Test("a unit that is stopped while it is restarted is shown as stopped a fifth of a second later")
+    @Test("a unit that is stopped while it is restarted is shown as stopped 200 ms later")
     func stoppedMeanwhile() {
         var judge = judge()
         _ = judge.judge(unit("activating", "auto-restart"), at: .seconds(10))

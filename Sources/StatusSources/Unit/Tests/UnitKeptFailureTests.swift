@@ -44,7 +44,7 @@ import Testing
         #expect(!first.hasFailed)
     }
 
-    @Test("a restart that was not seen and ended well does not count as called off")
+    @Test("a restart that was not seen and succeeded does not count as cancelled")
     func unseenRestart() {
         var judge = judge()
         var waiting = unit("activating", "auto-restart", result: "exit-code", restarts: 1)
@@ -110,7 +110,7 @@ import Testing
                 == .show(UnitStatus(.critical, "inactive (dead) after a failure")))
     }
 
-    @Test("a oneshot whose restart was called off unseen is not ok")
+    @Test("a oneshot whose restart was cancelled unseen is not ok")
     func unseenCallOff() {
         var judge = judge()
         var oneshot = backup(startedAt: .seconds(1))
