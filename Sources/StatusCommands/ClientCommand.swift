@@ -21,19 +21,18 @@ enum ClientCommand {
         let arguments: ParsedArguments
         fileprivate let hint: TimerSource?
 
-        /// Writes what an administrator should know of the daemon, if it answers within a second.
+        /// Writes the daemon's warnings for administrators, if it answers within a second.
         func warn() async { terminal.warn(try? await client.getCursor(within: .seconds(1)).notices) }
 
         /// The failure for a server that does not exist, with the name that the user may have meant.
         func noSuchServer(_ name: String, reason: String?) async -> CommandFailure {
             let suggestion = await ServerSuggestion.text(for: name, self)
-            // Whoever has lost the state has lost servers.
+            // A daemon that has lost its state has lost servers.
             await warn()
             return CommandFailure(.noSuchServer(server: name, reason: reason), suggestion: suggestion)
         }
 
-        /// The daemon has answered, or the user has set a deadline: from now on a long wait is normal, and there is no
-        /// hint.
+        /// Cancels the hint: the daemon has answered, or the user has set a deadline, so a long wait is normal.
         func mayTakeItsTime() async { await hint?.cancel() }
     }
 
@@ -45,7 +44,7 @@ enum ClientCommand {
     /// Makes a command that has options for the daemon, and `--json`, in addition to its own parameters.
     ///
     /// - Parameters:
-    ///   - statuses: the exit statuses that it may have beside those of every command that calls the daemon.
+    ///   - statuses: its exit statuses, in addition to those of every command that calls the daemon.
     ///   - writesJSON: whether it has `--json`.
     ///   - mayBeRepeated: whether it runs again if the daemon closes the connection without an answer, as it does when
     ///     it restarts.

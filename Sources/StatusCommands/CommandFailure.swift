@@ -8,7 +8,7 @@ import Varlink
 /// Why a command failed: a sentence for people, an error for programs, and the exit status.
 struct CommandFailure: Error {
     var status: ExitStatus
-    /// One sentence that says what to do; lines after the first are details.
+    /// One sentence that says what failed and what to do; lines after the first are details.
     var sentence: String
     /// The error that `--json` writes.
     var error: VarlinkError
@@ -30,7 +30,7 @@ struct CommandFailure: Error {
     /// The longest error that is shown, in bytes: more than statusd's list of errors in the configuration.
     private static let longestError = 1 << 20
 
-    /// How to start the system's daemon: a socket unit that is active has lost its socket.
+    /// How to start the system's daemon; if the socket unit is active, its socket was removed.
     private static var startAdvice: String {
         ProgramOutput.systemctl("is-active statusd.socket") == "active\n"
             ? "run “systemctl restart statusd.socket statusd”" : "run “systemctl enable --now statusd.socket statusd”"

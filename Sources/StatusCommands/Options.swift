@@ -80,7 +80,7 @@ enum Options {
     /// Any number of names of servers, which the command or the daemon checks.
     static let servers = Argument<[String]>.list("name", help: "The server's name.", completion: .servers())
 
-    /// What is written of each server, instead of a table or a description.
+    /// The line for each server, instead of a table or a description.
     static let format = Option<FormatTemplate?>(
         "format", value: "TEXT", help: "Write this line for each server; {name}, {text} and {level} are fields.",
         default: nil

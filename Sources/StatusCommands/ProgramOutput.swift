@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// Reads what systemctl and the kernel say of this host.
+/// Reads the output of systemctl and the kernel's files about this host.
 enum ProgramOutput {
     /// What systemctl writes for arguments that the shell reads; nothing if it cannot be run or takes too long.
     ///

@@ -157,7 +157,7 @@ enum UnknownUnits {
     /// The names for one command, whose length the kernel limits.
     private static let namesPerCommand = 200
 
-    /// Those of the units that do not exist; none if no service manager answers.
+    /// The units among these that do not exist; none if no service manager answers.
     static func among(_ units: [String]) -> Set<String> {
         var unknown: Set<String> = []
         var rest = Set(units).sorted()[...]

@@ -45,7 +45,7 @@ enum BridgeCommand {
     }
 
     private static func failed(_ failure: IOError, _ arguments: ParsedArguments) -> ExitStatus {
-        Terminal(arguments).failure(CommandFailure(.failed, "Failed", "cannot pass on bytes: \(failure.message)"))
+        Terminal(arguments).failure(CommandFailure(.failed, "Failed", "cannot forward data: \(failure.message)"))
         return .failed
     }
 }

@@ -62,7 +62,7 @@ enum HistoryCommand {
                 servers: servers, period: period, level: arguments[level], limit: arguments[lines])
             try await show(request, context)
         }
-        // The history lacks what was not saved.
+        // The history lacks changes that were not saved.
         await context.warn()
         return .done
     }
@@ -81,7 +81,7 @@ enum HistoryCommand {
             }
             for change in newest?.changes ?? [] { await writer.write(change) }
         } catch  where writer.hasWritten {
-            // What was written must not be repeated.
+            // The command must not be repeated, because some changes were written.
             throw CommandFailure(error, address: context.address)
         }
         if !writer.hasWritten { terminal.note(request.emptyNote) }
@@ -98,7 +98,7 @@ struct NewestChanges {
 
     mutating func append(_ change: Change) {
         kept.append(change)
-        // Not with each one, because the rest moves.
+        // Not for each change, because removing moves the rest.
         if kept.count / 2 >= limit { kept.removeFirst(kept.count - limit) }
     }
 

@@ -21,7 +21,7 @@ enum InitCommand {
         "init", abstract: "Write a first configuration from what this host has.",
         discussion:
             """
-            It looks for failed units, enabled services and disks. The file is conf.d/00-init.yaml beside \
+            It finds failed units, enabled services and disks. The file is conf.d/00-init.yaml next to \
             statusd.yaml.\n\n
             """
                 + ExitStatus.table([.invalidConfiguration]),

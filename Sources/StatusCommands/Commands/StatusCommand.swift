@@ -15,7 +15,7 @@ enum StatusCommand {
     ) { context in
         let names = context.arguments[Options.servers]
         var replies: [Result<DescribeReply, CommandFailure>] = []
-        // All are asked for before the first is written, because a command may be repeated if the daemon restarts.
+        // All replies come before the first is written, because the command may be repeated if the daemon restarts.
         for name in names.isEmpty ? [nil] : names.map(Optional.some) {
             replies.append(try await describe(name, context, isOneOfSeveral: names.count > 1))
         }
@@ -36,7 +36,7 @@ enum StatusCommand {
         return statuses.first { $0 != .done } ?? .done
     }
 
-    /// Asks for a server.
+    /// Requests a server's state.
     ///
     /// If it is one of several, it need not exist.
     private static func describe(
@@ -47,7 +47,7 @@ enum StatusCommand {
         } catch .noSuchServer(let name, let reason) where isOneOfSeveral {
             return .failure(await context.noSuchServer(name, reason: reason))
         } catch .nothingSelected {
-            // Whoever has lost the state has lost the selection.
+            // A daemon that has lost its state has lost the selection.
             await context.warn()
             throw MonitorError.nothingSelected
         }

@@ -25,7 +25,7 @@ enum WaitCommand {
         guard let duration = TimeSpan.parse(text) else { throw InvalidValue("must be a time such as 30s or 5min") }
         return duration
     }
-    /// The least time for the daemon's answers, which do not take it from a healthy one: `--timeout 0` asks once.
+    /// The minimum time for the daemon's answers, which suffices for a healthy one: `--timeout 0` asks once.
     private static let answerTime = Duration.seconds(1)
 
     static let command = ClientCommand.make(
@@ -33,7 +33,7 @@ enum WaitCommand {
         discussion:
             """
             The server need not exist yet. A status that is stale, or from before a failed load, does not count. The \
-            command goes on waiting while the daemon restarts.
+            command continues to wait while the daemon restarts.
             """,
         parameters: [name, level, text, timeout], statuses: [.timedOut],
         limit: { $0[timeout].map { max($0, answerTime) } }
@@ -62,7 +62,7 @@ enum WaitCommand {
         let extra = context.arguments[timeout].map { max(.zero, answerTime - $0) } ?? .zero
         let session = Session(
             to: address, deadline.map { .until($0) } ?? .unlimited, continuing: context.client)
-        // What happens while the daemon restarts counts, too.
+        // States during a restart of the daemon count, too.
         var begin: Cursor?
         do {
             return try await session.run { notice in

@@ -26,7 +26,7 @@ enum WatchCommand {
         discussion:
             """
             Without a name, it follows the selected server, and another one as soon as that is selected. The current \
-            state comes first. An interrupt ends it with exit status 0. With --output, it goes on until then, \
+            state comes first. An interrupt ends it with exit status 0. With --output, it continues until then, \
             whatever happens to the daemon.
             """,
         parameters: [Options.anyServer, Options.all, updates, noReconnect, output, Options.format],

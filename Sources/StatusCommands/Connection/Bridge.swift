@@ -3,9 +3,9 @@
 import EventLoopIO
 import Glibc
 
-/// Passes bytes on between a socket and the standard input and output of this process.
+/// Forwards bytes between a socket and the standard input and output of this process.
 ///
-/// It blocks, and keeps at most 64 KiB in each direction, so whoever does not read holds up whoever writes.
+/// It blocks, and keeps at most 64 KiB in each direction, so a reader that stops also stops the writer.
 struct Bridge {
     /// One direction.
     private struct Flow {
@@ -14,12 +14,12 @@ struct Bridge {
         var buffer: [UInt8] = []
         var hasEnded = false
 
-        /// Whether all that came was passed on.
+        /// Whether the source has ended and all of its bytes were written.
         var isDone: Bool { hasEnded && buffer.isEmpty }
 
-        /// What to wait for: input, or room for what came.
+        /// The events to wait for: input, or room for the bytes that were read.
         ///
-        /// A target without room is waited for, too, because its reader may go.
+        /// The target is always included, because its reader may disconnect.
         var interest: [pollfd] {
             let waits = buffer.isEmpty
             return [
@@ -58,10 +58,10 @@ struct Bridge {
     }
 
     let socket: Int32
-    /// Whether the end of the input ends all, even if replies are still expected.
+    /// Whether the end of the input ends the bridge, even if replies are still expected.
     let endsWithInput: Bool
 
-    /// Passes bytes on until the daemon or the reader has gone; returns why it failed, if it did.
+    /// Forwards bytes until the daemon or the reader disconnects; returns why it failed, if it did.
     func run() -> IOError? {
         signal(SIGPIPE, SIG_IGN)
         var calls = Flow(source: STDIN_FILENO, target: socket)
@@ -75,7 +75,7 @@ struct Bridge {
                 try replies.pass(polled[2...])
                 guard wasOpen, calls.isDone else { continue }
                 if endsWithInput { break }
-                // The daemon ends the connection when it has answered what was asked.
+                // The daemon closes the connection when it has answered all calls.
                 shutdown(socket, Int32(SHUT_WR))
             }
             return nil

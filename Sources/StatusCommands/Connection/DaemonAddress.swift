@@ -23,13 +23,13 @@ enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
 
     var description: String {
         switch self {
-        // The user may have taken it from elsewhere.
+        // The user may have copied it from elsewhere.
         case .local(let address): VisibleText.escape("\(address)")
         case .remote(let host): host.name
         }
     }
 
-    /// The name of the host for a title; of this host, unless it is another socket than the system's.
+    /// The host's name for a title; for a socket other than the system's, the address.
     var hostName: String {
         switch self {
         case .remote(let host): return host.name

@@ -4,14 +4,14 @@ import EventLoopIO
 import Glibc
 import StatusModel
 
-/// Passes on what ssh(1) writes to standard error, line by line.
+/// Forwards the messages that ssh(1) writes to standard error, line by line.
 ///
-/// The other host can write there, too. So each line begins with its name, and has no control characters. For
-/// passwords, ssh asks on the terminal itself. That a security key must be touched it says only if standard error is a
-/// terminal, so statusctl(1) says it.
+/// The other host can write there, too. So each line begins with its name, and has no control characters. ssh asks for
+/// passwords on the terminal itself. It says that a security key must be touched only if standard error is a terminal,
+/// so statusctl(1) says it.
 @EventLoop
 final class ErrorRelay {
-    /// A line that is longer is passed on in parts.
+    /// A longer line is forwarded in parts.
     private static let longestLine = 4096
     private static var isMuted = false
 
@@ -21,14 +21,16 @@ final class ErrorRelay {
     private var source: IOSource?
     private var line: [UInt8] = []
 
-    /// From now on, nothing is passed on: a command that draws on the terminal calls this, because also seconds after a
-    /// connection broke, ssh may write over its screen.
+    /// Stops forwarding.
+    ///
+    /// A command that draws on the terminal calls this, because ssh may write over its screen even seconds after a
+    /// connection broke.
     static func mute() { isMuted = true }
 
     /// Makes a relay, and the descriptor for standard error of ssh.
     static func start(of host: String) throws(IOError) -> (relay: ErrorRelay, output: OwnedDescriptor) {
         let (ours, theirs) = try UnixSocket.makePair()
-        // ssh does not expect a socket that does not block.
+        // ssh does not expect a non-blocking socket.
         _ = fcntl(theirs.rawValue, F_SETFL, 0)
         let relay = ErrorRelay(host, ours)
         relay.source = try IOSource(ours, events: .readable) { _ in relay.pass() }
@@ -37,14 +39,14 @@ final class ErrorRelay {
 
     private init(_ host: String, _ input: OwnedDescriptor) { (self.host, self.input) = (host, input) }
 
-    /// Passes on what ssh has written so far, before a message about its end.
+    /// Forwards everything that ssh has written so far, before a message about its end.
     func passRest() {
         var rounds = 0
         while rounds < 64, pass() { rounds += 1 }
         writeLine()
     }
 
-    /// Passes on a part of what came; returns whether there may be more.
+    /// Forwards the next bytes; returns whether there may be more.
     @discardableResult
     private func pass() -> Bool {
         var bytes = [UInt8](repeating: 0, count: Self.longestLine)
@@ -54,7 +56,7 @@ final class ErrorRelay {
             return false
         }
         for byte in bytes[..<count] {
-            // Not within a character, which has at most three such bytes.
+            // A line is not split within a character, which has at most three such bytes.
             let isInside = byte & 0xC0 == 0x80 && line.count < Self.longestLine + 3
             if byte == UInt8(ascii: "\n") || line.count >= Self.longestLine && !isInside { writeLine() }
             if byte != UInt8(ascii: "\n"), byte != UInt8(ascii: "\r") { line.append(byte) }

@@ -12,7 +12,7 @@ struct HostList {
         var result: Result<[ServerState], CommandFailure>
     }
 
-    /// How long a host that was reached may take for its list, which others' answers wait for.
+    /// How long a host that was reached may take for its list; the answers of other hosts wait for it.
     private static let patience = Duration.seconds(10)
 
     private let arguments: ParsedArguments

@@ -7,7 +7,7 @@ import Varlink
 
 /// Another host, reached with ssh(1), as by systemctl(1).
 struct RemoteHost: Sendable, Hashable {
-    /// `HOST` or `USER@HOST`, or what else the user's ssh_config(5) knows.
+    /// `HOST` or `USER@HOST`, or another name from the user's ssh_config(5).
     let name: String
     /// The daemon's address on that host; nil for the one that `statusctl` finds there.
     var address: UnixAddress?

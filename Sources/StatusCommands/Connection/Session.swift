@@ -16,13 +16,13 @@ final class Session {
         case restart
         /// Until this time.
         case until(ContinuousClock.Instant)
-        /// Indefinitely, until it fails for another reason than a lost connection.
+        /// Indefinitely, until it fails for a reason other than a lost connection.
         case unlimited
         /// Indefinitely, whatever fails, as a status bar must.
         case whateverFails
     }
 
-    /// What a session notices.
+    /// A change of the connection that a session reports.
     enum Notice {
         /// The connection is lost, or the daemon refuses to answer; once until it is back.
         case lost(MonitorError)
@@ -73,7 +73,7 @@ final class Session {
     ///
     /// - Parameters:
     ///   - limit: how long the first connection may take; nil for the default of ``DaemonAddress/connect``.
-    ///   - tell: takes what happens to the connection.
+    ///   - tell: receives each change of the connection.
     ///   - body: uses the connection, and calls ``hasAnswered(_:)`` when the daemon has answered.
     /// - Throws: what ends it, by its persistence; what `tell` and `body` throw; `CancellationError`.
     func run<Result>(

@@ -7,7 +7,7 @@ import Varlink
 enum BarFormat: String, CaseIterable, Sendable {
     case waybar, i3blocks, polybar, tmux, plain
 
-    /// What a bar shows.
+    /// The content of a bar.
     struct Content: Equatable {
         /// The line, with ``BarFormat/escape(_:)`` applied to what comes from servers.
         var text: String
@@ -17,7 +17,7 @@ enum BarFormat: String, CaseIterable, Sendable {
         var details: [String] = []
     }
 
-    /// Makes text of a server harmless, so that the bar shows it as it is.
+    /// Escapes a server's text, so that the bar shows it unchanged.
     func escape(_ text: String) -> String {
         switch self {
         case .waybar: Self.escapePango(text)
@@ -28,9 +28,9 @@ enum BarFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// Makes a field of the user's own text harmless, whatever stands before it.
+    /// Escapes a field within the user's own text, whatever precedes it.
     func escapeField(_ text: String) -> String {
-        // A “#” before it must not begin a format of tmux with it.
+        // A “#” before it must not form a tmux format with it.
         self == .tmux ? "\u{200B}" + escape(text) : escape(text)
     }
 
@@ -45,7 +45,7 @@ enum BarFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// By Waybar's custom module with `return-type: json`.
+    /// The line for Waybar's custom module with `return-type: json`.
     private static func waybar(_ content: Content) -> String {
         json { writer in
             writer.member("text", content.text)
@@ -56,7 +56,7 @@ enum BarFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// By i3blocks' `format=json`.
+    /// The line for i3blocks' `format=json`.
     private static func i3blocks(_ content: Content) -> String {
         json { writer in
             // i3blocks 1.4 ends a text at its first quotation mark, escaped or not, and shows a backslash with its
@@ -75,16 +75,16 @@ enum BarFormat: String, CaseIterable, Sendable {
 
     /// Escapes what tmux expands in the output of a command, and again when it draws.
     ///
-    /// Each time, two “#” become one, but not before “[”; so one is written as four, and a space without a width keeps
-    /// it from what follows.
+    /// Each time, two “#” become one, but not before “[”. So one is written as four, and a zero-width space separates
+    /// it from the text that follows.
     private static func escapeTmux(_ text: String) -> String {
         text.replacingScalar("#", with: "####\u{200B}")
     }
 
-    /// The most bytes of JSON for a text of i3blocks 1.4, which cuts longer ones anywhere, and hides a line of more
-    /// than 2047.
+    /// The maximum size of a text in JSON, in bytes: i3blocks 1.4 cuts longer texts at any byte, and hides lines of
+    /// more than 2047.
     private static let longestText = 1000
-    /// Those for its end, where the level is.
+    /// The part of it that is reserved for the end of the text, where the level is.
     private static let longestEnd = 100
 
     /// Leaves out the middle of a text that is too long for i3blocks.
@@ -107,7 +107,7 @@ enum BarFormat: String, CaseIterable, Sendable {
             .replacingScalar("'", with: "&#39;").replacingScalar("\"", with: "&quot;")
     }
 
-    /// How well a server is, for a bar's icons.
+    /// The health of a server in percent, for a bar's icons.
     private static func percentage(_ state: String) -> Int {
         switch Level(rawValue: state) {
         case .ok: 100

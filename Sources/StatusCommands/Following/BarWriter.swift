@@ -8,8 +8,9 @@ import StatusModel
 /// Writes what a follower notices as lines for a status bar.
 @EventLoop
 final class BarWriter {
-    /// How long the last line stays while the daemon is away, or before a new server has its first status: that is
-    /// mostly over sooner, and a bar must not flicker.
+    /// How long the last line stays while the daemon is away, or before a new server has its first status.
+    ///
+    /// Most of these waits are shorter, and a bar must not flicker.
     private static let patience = Duration.seconds(1)
 
     private let terminal: Terminal
@@ -18,7 +19,7 @@ final class BarWriter {
     /// The server that the user named, if any.
     private let server: String?
     private var last: String?
-    /// What is shown when the patience is over.
+    /// The content to show after ``patience``.
     private var next: BarFormat.Content?
     private var timer: TimerSource?
 
@@ -45,7 +46,7 @@ final class BarWriter {
         }
     }
 
-    /// Whether what a step shows is mostly over after a moment.
+    /// Whether the state that a step reports is usually brief.
     private func mayPass(_ step: EventFollower.Step) -> Bool {
         switch step {
         case .away: true
@@ -76,7 +77,7 @@ final class BarWriter {
         case .missing(let name):
             .init(
                 text: form.escape("\(name): no such server"), state: "missing", details: ["waiting for its first post"])
-        // The next event says how the server is.
+        // The next event has the server's status.
         case .back: nil
         }
     }

@@ -6,12 +6,12 @@ import Varlink
 
 /// Follows servers over connections that break and come back, as if there were one stream.
 struct EventFollower {
-    /// What a follower has noticed.
+    /// A change that a follower reports.
     enum Step {
         case event(Event)
-        /// The daemon is away, for a reason in a sentence, or refuses to answer; only once until it is back.
+        /// The daemon is away, for a reason in a sentence, or refuses to answer; reported once until it is back.
         case away(String, isRefusal: Bool = false)
-        /// The daemon has been away for longer than a restart takes; what to do about it, in a sentence.
+        /// The daemon has been away for longer than a restart takes; a sentence says what to do about it.
         case stillAway(String)
         /// The daemon is back, or is running for the first time.
         case back(isFirst: Bool)
@@ -31,7 +31,7 @@ struct EventFollower {
     private let session: Session
     private var parameters: WatchParameters
     private let resumes: Bool
-    /// Whether the name of a server that does not exist is no error.
+    /// Whether the server may be missing without an error.
     private let takesAnyName: Bool
     private var state = State.beginning
 
@@ -48,7 +48,7 @@ struct EventFollower {
         takesAnyName = if case .whateverFails = persistence { true } else { false }
     }
 
-    /// Follows.
+    /// Follows the servers.
     ///
     /// - Throws: what ends it, by its persistence; `CancellationError`; what `take` throws.
     mutating func run(_ take: (Step) async throws -> Void) async throws -> Never {
@@ -128,7 +128,7 @@ struct EventFollower {
         case .lost(let error):
             let failure = CommandFailure(error, address: session.address)
             try await take(.away(failure.sentence, isRefusal: failure.status != .noDaemon))
-        // What to do was said at once if no event ever came.
+        // If no event ever came, the advice was given at once.
         case .stillAway where isFirst: break
         case .stillAway: try await take(.stillAway(session.address.absenceAdvice))
         case .back: try await take(.back(isFirst: isFirst))

@@ -7,7 +7,7 @@ import StatusModel
 import TerminalText
 import Varlink
 
-/// Writes the list again whenever it has changed: on a terminal in place, elsewhere below the list before.
+/// Writes the list again whenever it has changed: in place on a terminal, otherwise below the previous list.
 @EventLoop
 final class ListWatcher {
     private let context: ClientCommand.Context

@@ -9,7 +9,7 @@ struct ServerBoard {
     /// The names in order.
     private var names: [ServerName] = []
 
-    /// - Parameter limit: the most servers; as many as a configuration may allow, because a peer that is not statusd
+    /// - Parameter limit: the most servers, as many as a configuration may allow, because a peer that is not statusd
     ///   might name servers without end.
     init(limit: Int = 65_536) { self.limit = limit }
 

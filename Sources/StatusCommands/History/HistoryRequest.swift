@@ -12,7 +12,7 @@ struct HistoryRequest {
     var level: Level?
     var limit: Int?
 
-    /// With more servers, theirs are chosen from the changes of all: a user may have 128 connections.
+    /// With more servers, one stream of all changes is filtered, because a user may have only 128 connections.
     private static let mostConnections = 16
 
     /// Starts a stream for each server at the same time, each on its own connection.

@@ -18,7 +18,7 @@ struct HistorySummary {
         let text = SummaryText(style: terminal.style, isUTF8: terminal.charset.isUTF8, width: terminal.width)
         let parts = parts ?? SummaryText.parts(width: terminal.isJSON ? nil : terminal.width)
         var isFirst = true
-        // Even if one of several servers does not exist: what was written must be understood.
+        // Even if one of several servers does not exist: the legend explains the lines that were written.
         defer { if !isFirst { for line in text.legend { terminal.line(line) } } }
         for name in try await names() {
             let reply = try await context.client.summary(

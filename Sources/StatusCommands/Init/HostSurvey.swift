@@ -16,7 +16,7 @@ struct HostSurvey {
     /// No file has more than this many services, because a longer list is not a first impression.
     static let mostServices = 30
 
-    /// Parts of the system that say little of the host, unless they fail.
+    /// Parts of the system that say little about the host, unless they fail.
     private static let background = [
         "systemd-", "getty@", "serial-getty@", "console-getty", "container-getty@", "user@", "user-runtime-dir@",
         "dbus", "polkit", "udisks2",
@@ -27,7 +27,7 @@ struct HostSurvey {
         "rescue", "session-", "init.scope",
     ]
 
-    /// What a host is most often for comes first.
+    /// The services that are most often a host's purpose; they come first.
     private static let foremost = [
         "nginx", "apache2", "httpd", "caddy", "haproxy", "postgresql", "mariadb", "mysql", "redis", "valkey", "mongod",
         "docker", "podman", "containerd", "k3s", "kubelet", "postfix", "exim", "dovecot", "named", "unbound", "smbd",
@@ -88,7 +88,7 @@ struct HostSurvey {
     /// The mount points of disks in `/proc/self/mounts` (proc(5)): of each disk the first one that plugins see, without
     /// boot partitions.
     ///
-    /// File systems of other hosts are left out, because a look at one may never end.
+    /// File systems of other hosts are left out, because checking one may never end.
     ///
     /// - Parameter isVisible: whether plugins see a mount point.
     static func disks(_ mounts: String, isVisible: (String) -> Bool = { _ in true }) -> [String] {
@@ -99,7 +99,7 @@ struct HostSurvey {
             guard fields.count > 2 else { continue }
             let (device, place, type) = (fields[0], unescaped(fields[1]), fields[2])
             let isRoot = place == "/"
-            // What cannot be written would make another path of it.
+            // A path with characters that cannot be written would become another path.
             guard isRoot || fileSystems.contains(String(type)), !place.hasPrefix("/boot"), !place.hasPrefix("/etc/"),
                 place.unicodeScalars.allSatisfy(InitialConfiguration.isWritable), isVisible(place),
                 seen.insert(device).inserted

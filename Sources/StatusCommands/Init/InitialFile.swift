@@ -11,7 +11,7 @@ enum InitialFile {
     static func write(_ text: String, to path: String) throws(IOError) {
         try makeDirectories(above: path)
         let temporary = path + ".new"
-        // What an earlier run left, or a pipe that would never be read.
+        // An earlier run may have left a file, and opening a pipe without a reader would block.
         unlink(temporary)
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw IOError(errno: errno, "cannot write \(path)") }

@@ -14,9 +14,9 @@ private func localTime(_ seconds: Int64) -> CivilTime {
     return CivilTime(fields)
 }
 
-/// The first moment with this time of day; if clocks skip it, the moment after as much of the skipped time.
+/// The first instant with this local time; if clocks skip it, the local time is moved forward by the skipped time.
 private func localSeconds(_ time: CivilTime) -> Int64? {
-    // mktime(3) decides by an earlier call which of two moments it returns, unless it is told.
+    // Without a given tm_isdst, mktime(3) chooses one of two possible instants by its earlier calls.
     let moments = [1, 0].compactMap { seconds(time, isDaylightSaving: $0) }
     return moments.filter { localTime($0) == time }.min() ?? moments.last
 }

@@ -97,8 +97,8 @@ struct ServerListing {
             let excess = widths.reduce(spaces, +) - width
             widths[index] = min(widths[index], max(widths[index] - max(0, excess), least))
         }
-        // One long name does not take the room of all texts, nor do texts take that of the names, by which servers are
-        // told apart.
+        // One long name must not take the room of all texts, and texts must not take the room of the names, which tell
+        // servers apart.
         shrink(.status, to: max(width / 3, Self.shortestText))
         shrink(.server, to: max(width * 3 / 10, Self.shortestName))
         shrink(.status, to: Self.shortestText)

@@ -87,14 +87,15 @@ struct Terminal: Sendable {
         StandardOutput.write(charset.text("statusctl: \(text)\n"), to: STDERR_FILENO)
     }
 
-    /// Writes what the daemon says of itself to standard error, also beside JSON, because a script would trust what is
-    /// not saved.
+    /// Writes the daemon's warnings about itself to standard error.
+    ///
+    /// It does so with JSON, too, because a script would rely on a state that is not saved.
     func warn(_ notices: [String]?) {
         // statusd has one for each kind of trouble, but another peer may send any number.
         for notice in (notices ?? []).prefix(20) { writeError("warning: \(VisibleText.excerpt(notice, bytes: 4096))") }
     }
 
-    /// Writes a faint message to standard error if someone looks at a terminal.
+    /// Writes a faint message to standard error if it and standard output are terminals.
     func hint(_ text: String) {
         guard !isJSON, width != nil, isatty(STDERR_FILENO) == 1 else { return }
         StandardOutput.write(charset.text(style.faint("statusctl: \(text)") + "\n"), to: STDERR_FILENO)

@@ -5,7 +5,7 @@ import StatusModel
 
 /// Local times for people.
 enum TimeText {
-    /// `2026-11-21 08:30:00`; with the offset behind it if clocks are set back, so that the time comes twice.
+    /// `2026-11-21 08:30:00`; with the offset after it if clocks are set back, so that the time occurs twice.
     static func full(_ time: Timestamp) -> String { format(time, "%Y-%m-%d %H:%M:%S") + offsetIfTwice(time) }
 
     /// `08:30:00`, with the date before it if that is not the day of `now`.

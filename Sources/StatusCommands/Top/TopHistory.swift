@@ -38,8 +38,8 @@ final class TopHistory {
             return changes
         } catch {
             client = nil
-            // Without a history, or with a daemon that is away, there is nothing to show, and the next event tries
-            // again.
+            // Without a history, or while the daemon is away, there is nothing to show. The next event causes another
+            // attempt.
             if case .historyUnavailable = error as? MonitorError { last = state }
             return state.name == last?.name ? nil : []
         }
@@ -48,7 +48,7 @@ final class TopHistory {
     /// The next changes are read even if there was no event.
     func forget() { last = nil }
 
-    /// The state without what changes with each post, and is in no entry.
+    /// The state without the members that change with each post and are in no entry.
     private static func withoutUpdates(_ state: ServerState) -> ServerState {
         var state = state
         state.revision = 0

@@ -33,7 +33,7 @@ struct TopModel {
     private(set) var isTyping = false
     /// The server on which the user's bar is; the selected one until the user moves it.
     private(set) var current: ServerName?
-    /// Its place in the list.
+    /// Its position in the list.
     private var index = 0
     private var followsSelection = true
     /// The first server on the screen.
@@ -46,7 +46,7 @@ struct TopModel {
     private(set) var changesMustBeRead = true
     /// A message for the last line.
     var message: String?
-    /// The number of servers that fit on the screen, which the view tells.
+    /// The number of servers that fit on the screen, set by the view.
     var visibleRows = 1
 
     // MARK: Servers
@@ -95,12 +95,12 @@ struct TopModel {
     }
 
     private mutating func hasReturned() {
-        // What failed meanwhile would not fail now.
+        // A request that failed meanwhile may succeed now.
         if absence != nil { message = nil }
         absence = nil
     }
 
-    /// Puts the bar on a server that is shown, and that on the screen.
+    /// Moves the bar to a server that is shown, and scrolls to it.
     mutating func place() {
         let shown = shown
         if followsSelection, let selected = shown.first(where: \.isSelected) { move(to: selected.name) }
@@ -109,7 +109,7 @@ struct TopModel {
             // The neighbour of one that is no longer shown.
             move(to: shown.isEmpty ? nil : shown[min(index, shown.count - 1)].name)
         }
-        // A server that is gone, or hidden, keeps its place while its details are shown.
+        // A server that is gone, or hidden, keeps its position while its details are shown.
         index = shown.firstIndex { $0.name == current } ?? min(index, max(0, shown.count - 1))
         offset = min(max(offset, index - visibleRows + 1), index)
         offset = max(0, min(offset, shown.count - visibleRows))

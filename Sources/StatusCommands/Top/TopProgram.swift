@@ -137,7 +137,7 @@ final class TopProgram {
     private func request(_ server: ServerName, _ call: (MonitorClient) async throws -> some Any) async {
         let waiting = "the daemon has not answered yet"
         let hint = try? TimerSource { [weak self] in
-            // A load that has begun is shown beside its server.
+            // A load that has begun is shown next to its server.
             if let self, model.board[server]?.isRefreshing != true { show(waiting) }
         }
         hint?.schedule(after: Self.answerTime)

@@ -17,7 +17,7 @@ struct TopView {
     let isUTF8: Bool
     let size: Screen.Size
     let now: Timestamp
-    /// What is followed, for the title.
+    /// The daemon and its host, for the title.
     let place: String
     /// The number of the frame, which moves the indicator of refreshes.
     let frame: Int
@@ -120,7 +120,7 @@ struct TopView {
     private func details(_ model: inout TopModel) -> [String] {
         guard let server = model.currentServer else { return [style.faint("the server was removed")] }
         let refreshing = server.isRefreshing ? [style.faint("\(indicator) refreshing")] : []
-        // The newest change first, because it is what one looks for.
+        // The newest change comes first, because it is the most interesting.
         let lines =
             ServerText.details(server, style: style, width: size.width, now: now) + refreshing
             + ["", rule("history, the newest first")] + lines(of: model.changes.reversed())
