@@ -17,7 +17,7 @@ import Testing
                 + #""tooltip":"db: a&lt;b &amp; c\n  Level: &quot;x&quot;","class":"warning","percentage":66}"#)
     }
 
-    @Test("i3blocks gets an object with a colour, unless all is well")
+    @Test("i3blocks gets an object with a colour, unless the server is ok")
     func i3blocks() {
         #expect(line(.i3blocks, "db: a<b & c", "ok") == #"{"full_text":"db: a<b & c"}"#)
         #expect(line(.i3blocks, "db: x", "critical") == ##"{"full_text":"db: x","color":"#e01b24"}"##)
@@ -47,7 +47,7 @@ import Testing
         #expect(line(.plain, "db: %{#[&<", "critical") == "db: %{#[&<")
     }
 
-    @Test("a field cannot become a format of tmux with what stands before it")
+    @Test("a field cannot form a tmux format with the text before it")
     func fields() {
         let text = "X#" + BarFormat.tmux.escapeField("[bg=green]{host}")
         #expect(!text.unicodeScalars.map(String.init).joined(separator: "|").contains("#|["))

@@ -32,7 +32,7 @@ import Testing
         return String(line.dropFirst("2026-11-25 12:00:00".count))
     }
 
-    @Test("a line has the span, the level, the text, the reason, what was left out, and the user")
+    @Test("a line has the span, the level, the text, the reason, the number of omitted changes, and the user")
     func wholeLine() throws {
         var change = try change(level: .critical)
         change.lasted = 200_000
@@ -121,7 +121,7 @@ import Testing
         #expect(newest.changes.map(\.revision) == Array((0..<20).suffix(limit)))
     }
 
-    @Test("the note about an empty history says what was asked for")
+    @Test("the note about an empty history says what was requested")
     func emptyNote() throws {
         let names = try ["db", "web"].map { try #require(ServerName($0)) }
         var request = HistoryRequest(servers: .named(names), period: HistoryPeriod(), level: .warning)

@@ -14,7 +14,7 @@ import Testing
         "Type=\(type)\nId=\(id)\nDescription=The \"\(id)\": a = b\nActiveState=\(active)\nUnitFileState=\(state)\n"
     }
 
-    /// What the daemon reads from the file, which is written to a directory that does not exist yet.
+    /// The configuration that the daemon reads from the file, in a directory that did not exist before.
     private func loaded(_ configuration: InitialConfiguration) throws -> LoadedConfiguration {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("statusd-init-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -22,7 +22,7 @@ import Testing
         return ConfigurationLoader(location: .directories([folder])).loadAll()
     }
 
-    @Test("services that fail come first, then what a host is for; the parts of the system are left out")
+    @Test("failed services come first, then the host's main services; parts of the system are left out")
     func services() {
         let output = [
             block("zebra.service", "active"), block("ssh.service", "active"),
@@ -63,7 +63,7 @@ import Testing
         #expect(HostSurvey.disks(twice) { $0 != "/hidden" } == ["/srv"])
     }
 
-    @Test("the file is valid, whatever units and disks are called", arguments: [true, false])
+    @Test("the file is valid, whatever the names of units and disks", arguments: [true, false])
     func valid(hasDiskPlugin: Bool) throws {
         let names = [
             "nginx.service", "dev-disk\\x2dby.service", "a:b.service", "true.service", "-x.service", "7.service",
@@ -87,7 +87,7 @@ import Testing
             ])
     }
 
-    @Test("what was left beside the file does not matter, not even a pipe")
+    @Test("a temporary file from an earlier run does not matter, even if it is a pipe")
     func leftovers() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("statusd-init-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -97,7 +97,7 @@ import Testing
         #expect(try String(contentsOfFile: "\(folder)/init.yaml", encoding: .utf8) == "servers: {}\n")
     }
 
-    @Test("what another file selects and accepts stays")
+    @Test("another file's selection and its refusal of posts stay in force")
     func addition() throws {
         let service = HostSurvey.Service(name: "a.service", description: "", isFailed: false, isLasting: true)
         let loaded = try loaded(

@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test("a time of day that clocks skip is as much later")
+    @Test("a time of day that clocks skip is moved forward by the skipped time")
     func skipped() async {
         await #expect(processExitsWith: .success) {
             useBerlin()

@@ -45,7 +45,7 @@ import Varlink
             Terminal.json(of: reply).contains(#""added":["a\u009b31mb\u007f\u202ec\u2028d\n é"]"#))
     }
 
-    @Test("a reload names what it adds, and the server that it selects")
+    @Test("a reload names the servers that it adds, and the one that it selects")
     func reload() {
         let reply = ReloadReply(
             added: ["a", "b"], changed: [], removed: [], failed: [], warnings: [], selected: "b")

@@ -20,13 +20,13 @@ import Varlink
         arguments: ["web1", "root@web1.example.org", "192.0.2.1", "::1", "ssh://root@web1:2222", "web_1"])
     func accepted(name: String) { #expect(RemoteHost(name)?.name == name) }
 
-    @Test("a host that is named twice is asked once, in the place of the first")
+    @Test("a host that is named twice is asked once, at its first position")
     func twice() throws {
         let hosts = try RemoteHost.list("b,root@a,b,a,root@a")
         #expect(hosts.map(\.name) == ["b", "root@a", "a"])
     }
 
-    @Test("a retry neither asks nor complains, and the daemon's address on the host is quoted for its shell")
+    @Test("a retry neither prompts nor writes messages; the daemon's address on the host is quoted for its shell")
     func arguments() throws {
         var host = try #require(RemoteHost("root@web1"))
         host.address = .path("/run/it's here")

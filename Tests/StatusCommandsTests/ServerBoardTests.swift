@@ -16,7 +16,7 @@ import Testing
         Event(kind: kind, cursor: Cursor(epoch: .none, revision: 1), server: server, servers: servers)
     }
 
-    @Test("each event changes what it is about, and a snapshot replaces all")
+    @Test("each event changes its own server, and a snapshot replaces all")
     func events() throws {
         var board = ServerBoard()
         try board.apply(event(.snapshot, nil, [server("web"), server("db", selected: true)]))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import StatusCommands
 
-@Suite("Sums of the history") struct SummaryTextTests {
+@Suite("Summaries of the history") struct SummaryTextTests {
     private let plain = Style(isTerminal: false, environment: [:])
 
     @Test(
@@ -37,7 +37,7 @@ import Testing
                 == "\u{1b}[32m..\u{1b}[0m \u{1b}[31m#\u{1b}[0m")
     }
 
-    @Test("a summary of as many and as long parts as a peer may send has a text")
+    @Test("a summary with the most and the longest parts that a peer may send has a text")
     func longest() throws {
         let longest = try summary((0..<SummaryText.mostParts).map { _ in (.ok, 1 << 50) })
         #expect(SummaryText(style: plain, isUTF8: false, width: 80).lines(longest).count > 2)

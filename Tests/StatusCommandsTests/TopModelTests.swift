@@ -222,7 +222,7 @@ import Testing
         #expect(shown.suffix(2).joined(separator: " ").hasPrefix("one two three four five six"))
     }
 
-    @Test("Ctrl-L asks for everything to be drawn again, on each page")
+    @Test("Ctrl-L redraws everything, on each page")
     func redraw() throws {
         var model = try model()
         for keys in [[], [.enter], [.character("?")], [.character("/")]] as [[Key]] {
