@@ -18,7 +18,7 @@ import Testing
         return unit.know(values, isInMemory: isInMemory)
     }
 
-    /// The state that an effect tells.
+    /// The state that an effect reports.
     private func told(_ effect: FollowedUnit.Effect) -> String {
         switch effect {
         case .tell(.properties(let properties)): "\(properties.activeState) (\(properties.subState))"
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test("tells the properties of its type, and those of all units, at the same time")
+    @Test("reports the properties of its type, and those of all units, at the same time")
     func waitsForBoth() {
         know("active", "running")
         #expect(unit.change(["StatusText": "Serving"], areGeneral: false) == .nothing)
@@ -37,7 +37,7 @@ import Testing
         #expect(unit.change(["ActiveState": "reloading"], areGeneral: true) == .tell(.properties(expected)))
     }
 
-    @Test("tells the states of a unit that the manager is about to forget, even if it must be read")
+    @Test("reports the states of a unit that the manager is about to forget, even if it must be read")
     func forgottenFailure() {
         know("inactive", "dead", isInMemory: false)
         _ = unit.needs(.look)
@@ -102,7 +102,7 @@ import Testing
 
 @Suite("A follower of a unit", .timeLimit(.minutes(1)))
 @EventLoop struct UnitFollowerTests {
-    /// A follower, and what it was told.
+    /// A follower, and the reports that it received.
     @EventLoop
     private final class Told {
         var reasons: [String] = []
@@ -132,13 +132,13 @@ import Testing
         await reading
     }
 
-    @Test("is told what has changed, and nothing twice")
+    @Test("gets each change, and nothing twice")
     func changes() {
         for reason in ["a", "a", "b", "a"] { take(reason) }
         #expect(told.reasons == ["a", "b", "a"])
     }
 
-    @Test("gets an answer from a reading that began after the call, and is told an unchanged state once more")
+    @Test("gets an answer from a reading that began after the call, and an unchanged state once more")
     func calls() async {
         take("a")
         await duringCall(7) {

@@ -59,7 +59,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("of many combining characters in a row, a state has a joiner after 30, so that it is quickly compared")
+    @Test("a state with many combining characters in a row gets a joiner after 30, so that it compares quickly")
     func combiningCharacters() async {
         bus.units["db.service"]?["SubState"] = String(repeating: "\u{301}", count: 31)
         let subscription = follow("db.service")
@@ -242,7 +242,7 @@ import Testing
         withExtendedLifetime(subscriptions) {}
     }
 
-    @Test("if the connection is lost, followers get the reason; after it is made again, they get the unit's state")
+    @Test("if the connection is lost, followers get the reason; after a new connection, they get the unit's state")
     func lost() async {
         let subscription = follow("db.service")
         #expect(await next() == "active (running)")

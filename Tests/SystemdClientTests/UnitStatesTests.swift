@@ -38,7 +38,7 @@ import Testing
             switch texts.count {
             case 1: bus.change("db.service", ["ActiveState": "failed", "SubState": "failed"])
             case 2:
-                // The loss is the newest state only as long as nobody can connect.
+                // The loss is the newest state only while nobody can connect.
                 bus.isAccepting = false
                 bus.drop()
             case 3: bus.isAccepting = true

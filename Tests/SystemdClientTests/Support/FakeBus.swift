@@ -132,7 +132,7 @@ final class FakeBus {
             reply(to: call, from: owner) { Self.append(properties, to: $0) }
             let name = FollowedUnit.name(ofObject: message.path) ?? ""
             if units[name] == nil || unloaded.contains(name) {
-                // It was loaded for the answer only.
+                // It was loaded only for the answer.
                 load(name)
                 unload(name)
             }
@@ -170,7 +170,7 @@ final class FakeBus {
         guard let message else { return }
         fill(message)
         sd_bus_message_set_sender(message, sender)
-        // Without this entry, a call would say that it wants no answer.
+        // Without a variable for the cookie, sd_bus_send(3) sends a call that expects no reply.
         var cookie: UInt64 = 0
         sd_bus_send(connection, message, &cookie)
         sd_bus_message_unref(message)
