@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on a daemon by a user who may only open its sockets, and what a well-behaved client notices of them."""
+"""Attacks on a daemon by a user who may only open its sockets, and how they affect a well-behaved client."""

@@ -22,7 +22,7 @@ def configuration(folder):
 
 
 def uninterruptible():
-    """The number of processes that cannot be killed at the moment."""
+    """The number of processes that cannot be killed now."""
     count = 0
     for process in os.listdir("/proc"):
         if process.isdigit():

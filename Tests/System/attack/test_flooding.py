@@ -43,7 +43,7 @@ def until_the_end():
 
 
 def flood(attack, act, duration=DURATION, servers=SERVERS, meanwhile=lambda daemon: None, groups=()):
-    """Runs `act(daemon)` as an attacker beside a well-behaved client of a daemon with many servers; returns the daemon's growth in MB."""
+    """Runs `act(daemon)` as an attacker next to a well-behaved client of many servers; returns the growth in MB."""
     with Daemon("accept: any\n") as daemon:
         fill(daemon, servers)
         with Bystander(daemon) as bystander, Attacker(act, daemon, groups=groups) as attacker:
@@ -58,7 +58,7 @@ def flood(attack, act, duration=DURATION, servers=SERVERS, meanwhile=lambda daem
 
 
 def send_what_fits(connection, data):
-    """Sends until the socket is full; returns how much was sent."""
+    """Sends until the socket is full; returns the number of sent bytes."""
     try:
         return connection.send(data, socket.MSG_DONTWAIT)
     except BlockingIOError:
@@ -322,7 +322,7 @@ def many_streams():
             stop_and_time(daemon)
 
 
-@test("endless messages cost nothing, even beside floods by the same user", limit=120)
+@test("endless messages cost nothing, even during floods by the same user", limit=120)
 def endless_messages():
     def attack(daemon):
         busy = [control_socket(daemon.socket) for _ in range(110)]
@@ -378,7 +378,7 @@ def groups():
     assert grown < 12, f"the daemon grew by {grown:.0f} MB"
 
 
-@test("the daemon keeps nothing long of a client's last call", limit=120)
+@test("the daemon keeps no long part of a client's last call", limit=120)
 def long_names():
     def attack(daemon):
         kept = [control_socket(daemon.socket) for _ in range(120)]
@@ -576,7 +576,7 @@ def ask_once(path):
         connection.call("Describe", {"server": "server7"})
 
 
-@test("users who take all the connections they can get lock out neither root nor clients that are connected", limit=120)
+@test("users who take all connections that they can get lock out neither root nor connected clients", limit=120)
 def crowds():
     need_root()
     limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invariant 16: nothing that another process can slow down blocks the loop."""
+"""Invariant 16: no operation that another process can slow down blocks the loop."""
 
 import contextlib
 import json
@@ -104,7 +104,7 @@ def stop_and_time(daemon):
 
 
 def measure(attack, act, configuration=CONFIGURATION, variables=(), limits=None, meanwhile=lambda daemon: None):
-    """Runs `act(daemon)` as an attacker beside a well-behaved client; prints the client's figures."""
+    """Runs `act(daemon)` as an attacker next to a well-behaved client; prints the client's figures."""
     with Daemon(configuration, start=False, **(limits or {})) as daemon:
         daemon.environment.update(variables)
         daemon.start()

@@ -47,7 +47,7 @@ def flood(answer):
     return send
 
 
-@test("a response with an endless trailer is refused, and costs no memory", limit=60)
+@test("a response with an endless trailer is rejected, and costs no memory", limit=60)
 def endless_trailer():
     start = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n"
     with listener(flood((start, b"a: b\r\n" * 10_000))) as port:

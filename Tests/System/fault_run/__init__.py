@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fault run: a daemon under load and under seeded faults, and a model of what each client must see of it."""
+"""The fault run: a daemon under load and under seeded faults, and a model of the events that each client must see."""

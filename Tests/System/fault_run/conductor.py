@@ -29,14 +29,14 @@ ACTIONS = {"load": 14, "reload": 5, "change": 8, "restart": 7, "kill": 7, "damag
 
 
 def history_faults(history, log, start, end, numbers):
-    """What is wrong with the history of a life, whose events are known, after a clean end; `numbers`: those of the newest statuses."""
+    """The errors in the history of a life after a clean end, by its events; `numbers`: those of the newest statuses."""
     faults, recorded, newest = [], collections.Counter(), {}
     for server, kind, at, text, omitted in history:
         if kind not in ("changed", "removed", "added"):
             continue
         recorded[server] += omitted + (kind == "changed" and text is not None)
         if kind != "changed" or text is None:
-            newest.pop(server, None)  # It has no status, or no more.
+            newest.pop(server, None)  # It has no status, or no longer.
         else:
             entry = (at, int(text.split()[-1]))
             if server in newest and not (newest[server][0] < at and newest[server][1] < entry[1]):
@@ -45,7 +45,7 @@ def history_faults(history, log, start, end, numbers):
     surplus, unknown = 0, log.unknown(start, end)
     for server in recorded.keys() | log.changes.keys():
         changes = log.count_posts(server, start, end)
-        # To be added again may count as a change.
+        # Adding it again may count as a change.
         surplus += max(0, recorded[server] - changes - log.count_comings(server, start, end))
         if recorded[server] < changes:
             faults.append(f"the history of {server} counts {recorded[server]} changes of {changes}")
@@ -77,7 +77,7 @@ class Run:
                           for n in range(WATCHER_PROCESSES)]
         self.log = LogReader(self.daemon.folder / "log")
         self.life = None
-        self.undo = []  # (time, function): what ends faults that last a while
+        self.undo = []  # (time, function) to end faults that last for a while
         self.floor, self.most = {}, {}  # the numbers that must be there after the next start, and the largest ones posted
         self.selection = None  # the acknowledged selection
         self.stops = []  # (begin, end) of SIGSTOP
@@ -91,7 +91,7 @@ class Run:
     # Lives
 
     def note(self, text):
-        """Notes what is done, for the report of a violation."""
+        """Notes an action, for the report of a violation."""
         self.summary.done.append(f"{time.monotonic() - self.begun:.1f} s, life {self.life.number if self.life else 0}: {text}")
 
     def fault(self, text):
@@ -147,7 +147,7 @@ class Run:
         return (self.disk.folder / "ballast").exists()
 
     def set_rate(self, rate):
-        """Sets the posts in a second of all posters together."""
+        """Sets the rate of all posters together, in posts per second."""
         self.rate = rate
         call_all(self.posters, "rate", rate and rate / POSTERS)
 
@@ -171,7 +171,7 @@ class Run:
         return self.damaged is not None
 
     def end_life(self, how, is_quiet=False):
-        """Ends the daemon, collects what everyone has seen, and compares."""
+        """Ends the daemon, collects all records, and compares."""
         if is_quiet or how == "final":
             call_all(self.posters, "rate", 0)
             self.switcher.end()
@@ -203,7 +203,7 @@ class Run:
         return may_be
 
     def collect(self, life, safe, end, lost):
-        """Takes the records of all processes into the model."""
+        """Adds the records of all processes to the model."""
         for process in self.posters + self.watchers:
             process.send("collect")
         events, accepted = [], {}
@@ -269,7 +269,7 @@ class Run:
             log.forget_old()
 
     def check_store(self, life, is_quiet):
-        """After a clean end: the store has everything, and its history counts every change of this life."""
+        """Checks after a clean end that the store is complete, and its history counts every change of this life."""
         if (found := disks.integrity(self.disk.file)) != "ok":
             return self.fault(f"the store is not whole: {found}")
         texts, revision, complete, _, history = disks.read(self.disk.file)
@@ -289,7 +289,7 @@ class Run:
         return None
 
     def check_process(self):
-        """The daemon runs, and has stayed small."""
+        """Checks that the daemon runs, and has stayed small."""
         if self.daemon.process.poll() is not None:
             raise RuntimeError(f"the daemon ended by itself with {self.daemon.process.returncode}: {self.log.other[-5:]}")
 
@@ -303,18 +303,18 @@ class Run:
         getattr(self, "do_" + action.replace(" ", "_"))(choice)
 
     def do_load(self, choice):
-        """Another load: none, some, or as much as possible for a while."""
+        """Changes the load: none, some, or as much as possible for a while."""
         rate = 0 if choice < 0.1 else None if choice > 0.75 else int(200 * 20 ** choice)
         self.set_rate(rate)
         if rate is None:
             self.later(0.5 + 3 * self.random.random(), lambda: self.rate is None and self.set_rate(1000))
 
     def do_reload(self, _):
-        """A reload of the same configuration."""
+        """Reloads the same configuration."""
         self.reload({"added": [], "changed": [], "removed": []})
 
     def do_change(self, choice):
-        """A changed configuration, which a reload or the next start applies."""
+        """Changes the configuration, which a reload or the next start applies."""
         wanted = self.configuration.change()
         self.daemon.file.write_text(self.configuration.text())
         if choice < 0.8:
@@ -323,7 +323,7 @@ class Run:
             self.do_restart(choice)
 
     def reload(self, wanted):
-        """A reload, whose reply must be this."""
+        """Reloads; the reply must be this."""
         self.summary.reloads += 1
         try:
             with self.daemon.connect() as connection:
@@ -337,13 +337,13 @@ class Run:
         self.forget_removed()
 
     def do_restart(self, choice):
-        """A clean restart, half of them without load."""
+        """Restarts cleanly, half of the times without load."""
         may_be = self.end_life("restart", is_quiet=choice * 10 % 1 < 0.5)
         self.between_lives()
         self.begin_life(may_be)
 
     def do_kill(self, choice):
-        """A crash; sometimes another one soon after the start."""
+        """Crashes the daemon; sometimes again soon after the start."""
         may_be = self.end_life("kill")
         self.between_lives()
         self.begin_life(may_be)
@@ -356,7 +356,7 @@ class Run:
         self.disk.clean()
 
     def do_damage(self, choice):
-        """Damage to the file; some of it is followed by an end at once."""
+        """Damages the file; sometimes the daemon ends right after it."""
         how = ("header", "nonsense")[int(choice * 2)]
         self.summary.faults[f"damage ({how})"] += 1
         self.note(how)
@@ -369,7 +369,7 @@ class Run:
             self.random.choice((self.do_restart, self.do_kill))(0.9)
 
     def do_full_disk(self, choice):
-        """A full disk for a while."""
+        """Fills the disk for a while."""
         if not self.disk.is_mounted or self.disk_is_full:
             return
         self.summary.faults["full disk"] += 1
@@ -379,13 +379,13 @@ class Run:
         self.later(1 + 4 * choice, self.free_disk)
 
     def free_disk(self):
-        """Room again."""
+        """Makes room again."""
         self.note("the disk has room again")
         self.disk.empty()
         self.freed = time.monotonic()
 
     def do_stop(self, choice):
-        """The process is stopped for a second or two."""
+        """Stops the process for a second or two."""
         self.summary.faults["stopped process"] += 1
         begin = time.monotonic()
         self.daemon.process.send_signal(signal.SIGSTOP)
@@ -394,7 +394,7 @@ class Run:
         self.stops.append((begin, time.monotonic()))
 
     def do_manager(self, choice):
-        """The service manager does not read for a while."""
+        """Stops the reading of the service manager for a while."""
         self.summary.faults["manager that does not read"] += 1
         self.switcher.is_manager_read = False
         self.daemon.manager.stop_reading()
@@ -402,7 +402,7 @@ class Run:
         self.later(3 + 3 * choice, lambda: setattr(self.switcher, "is_manager_read", self.daemon.manager.is_reading))
 
     def do_log(self, choice):
-        """The log is not read for a while."""
+        """Stops the reading of the log for a while."""
         self.summary.faults["log that is not read"] += 1
         self.log.pause()
         self.later(1 + 4 * choice, self.log.resume)
@@ -412,7 +412,7 @@ class Run:
         self.undo.append((time.monotonic() + seconds, function))
 
     def undo_due(self, all_of_them=False):
-        """Ends what is over."""
+        """Ends the faults that are due."""
         now = time.monotonic()
         due = [u for u in self.undo if all_of_them or u[0] <= now]
         self.undo = [u for u in self.undo if u not in due]
@@ -443,7 +443,7 @@ class Run:
             self.close()
 
     def finish(self):
-        """A last life without faults, in which everyone gets everything, and then the last comparison."""
+        """A last life without faults, in which all watchers get all events, and then the last comparison."""
         self.undo_due(all_of_them=True)
         self.undo = []
         call_all(self.posters, "rate", 0)
@@ -479,7 +479,7 @@ class Run:
             return connection.call(method, parameters)
 
     def check_all_have_read(self):
-        """All watchers read to the end. The reference must have the newest event of all."""
+        """Lets all watchers read to the end. The reference must have the newest event of all."""
         latest = self.daemon_call("GetCursor")["cursor"]
         call_all(self.watchers, "positions")
 
@@ -496,7 +496,7 @@ class Run:
         self.latest = latest["revision"]
 
     def check_tails(self):
-        """No watcher lacks the last events."""
+        """Checks that no watcher lacks the last events."""
         log = self.model.logs[self.life.epoch]
         for name, target, cursor in self.tails:
             if cursor is None or cursor[0] != self.life.epoch:
@@ -505,7 +505,7 @@ class Run:
                 self.fault(f"{name}: it stands at {cursor[1]}, but {log.count(target, cursor[1], self.latest)} events came after that")
 
     def check_manager(self):
-        """The service manager shows the newest status of the selected server."""
+        """Checks that the service manager shows the newest status of the selected server."""
         self.daemon.manager.read_again()
         selected = self.daemon_call("Describe")["server"]
         wanted = f"{selected['name']}: {selected['status']['text']}"

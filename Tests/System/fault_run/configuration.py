@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon's configuration, which changes in a run: servers come, go and are described anew."""
+"""The daemon's configuration, which changes in a run: servers come, go and get new descriptions."""
 
 EXTRA = 20
 
@@ -16,7 +16,7 @@ class Configuration:
         self.started()
 
     def started(self):
-        """The daemon has read it."""
+        """Notes that the daemon has read it."""
         self._in_force = (dict(self._descriptions), set(self._extra))
 
     def all_names(self):
@@ -31,7 +31,7 @@ class Configuration:
         return "\n".join(lines) + "\n"
 
     def change(self):
-        """Changes it at random; returns what a reload must reply."""
+        """Changes it at random; returns the reply that a reload must give."""
         for name in self._random.sample(self.names, self._random.randint(0, min(8, len(self.names)))):
             self._descriptions[name] += 1
         for name in self._random.sample([f"extra{n}" for n in range(EXTRA)], self._random.randint(0, 5)):

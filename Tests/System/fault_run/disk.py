@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state directory on a small disk of its own, what may happen to it, and what is in the store afterwards."""
+"""The state directory on a small disk of its own, the faults of that disk, and the contents of the store afterwards."""
 
 import contextlib
 import os
@@ -45,7 +45,7 @@ class Disk:
             self.file.write_text("nonsense")
 
     def clean(self):
-        """Removes what was set aside, which would fill the disk."""
+        """Removes the files that were set aside, which would fill the disk."""
         for path in self.state.glob("statusd.sqlite.*"):
             path.unlink()
 
@@ -56,7 +56,7 @@ class Disk:
 
 
 def integrity(path):
-    """What SQLite says of the file; "ok" if it is whole."""
+    """SQLite's report about the file; "ok" if it is whole."""
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as store:
         return store.execute("PRAGMA integrity_check").fetchone()[0]
 

@@ -9,7 +9,7 @@ CHANGE = re.compile(r"statusd: (?:\w+: )?(\S+): (\S+) says (\d+)")
 
 
 class LogReader:
-    """Reads a pipe, and keeps what the run needs of it."""
+    """Reads a pipe, and keeps the lines that the run needs."""
 
     def __init__(self, path):
         self._output, self.input = os.pipe()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must have happened, from the replies to posts and selections and from a reader of everything; and the comparison with streams."""
+"""The events that must have happened, by all replies and a reader of all events, and the comparison with streams."""
 
 import array
 import bisect
@@ -61,7 +61,7 @@ class Log:
         self.recent = {}
 
     def add(self, revision, kind, server, number, source):
-        """Adds an event; returns the conflict with what is known of that revision, or None."""
+        """Adds an event; returns the conflict with the known event of that revision, or None."""
         known = self.recent.get(revision)
         if known is None:
             if revision <= self.first or not self.everything.add(revision):
@@ -170,7 +170,7 @@ class Model:
                 self.fault(conflict)
 
     def check_segment(self, segment, name):
-        """No event is missing between those that a watcher got, and none is too many."""
+        """Checks that no event is missing between those that a watcher got, and that there is none too many."""
         log = self.logs[segment.epoch]
         if segment.start < log.first or segment.target.kind == "selected" and not log.selection_is_known(segment.start):
             self.checked["segments of unknown events"] += 1
@@ -190,7 +190,7 @@ class Model:
                        + (f", and {unknown} unknown ones" if unknown else "") + self._difference(segment))
 
     def _difference(self, segment):
-        """Where a segment of one server differs from the log."""
+        """The difference of a segment of one server from the log, as text."""
         if segment.target.kind != "server":
             return f"; {segment.target}"
         log = self.logs[segment.epoch]
@@ -210,7 +210,7 @@ class Model:
         return sum(found[server].count(part.start, min(revision, part.end)) for server, revision in part.included)
 
     def check_gap(self, gap, name):
-        """A gap has a reason, and its number is exact."""
+        """Checks that a gap has a reason, and that its number is exact."""
         if gap.since < 0:
             self.gaps["came back with the cursor of a gap"] += 1
             return
@@ -253,7 +253,7 @@ class Model:
                        + (f" and {unknown} unknown ones" if unknown else "") + f" ({reason}): {gap}")
 
     def _check_gap_after_crash(self, gap, name):
-        """Another epoch begins only after a crash, and then a reader learns that it may have missed something."""
+        """Checks that another epoch begins only after a crash, and that a reader then gets a gap."""
         if not self.crashes(*gap.lives):
             self.fault(f"{name}: another epoch after a clean restart: {gap}")
             return
@@ -264,7 +264,7 @@ class Model:
         return any(self.lives[n].ending != "restart" for n in range(first, last) if n in self.lives)
 
     def check_step(self, step, name):
-        """Numbers go backwards only after a crash, and forwards over numbers only if their posts were not answered."""
+        """Numbers must go backwards only after a crash, and skip numbers only if their posts were not answered."""
         if step.after < step.before:
             if not step.snapshot or not self.crashes(*step.lives):
                 self.fault(f"{name}: {step.server} went back from {step.before} to {step.after}; {step}")
@@ -277,7 +277,7 @@ class Model:
             self.fault(f"{name}: {step.server} went from {step.before} to {step.after} without {missing[:5]}, which were {known[:5]}; {step}")
 
     def check_numbers(self, found, least, most, why):
-        """After a start, the servers have at least these numbers, and no number from the future."""
+        """Checks that after a start, the servers have at least these numbers, and no number from the future."""
         for server, wanted in least.items():
             if found.get(server, 0) < wanted:
                 self.fault(f"{why}: {server} has {found.get(server)}, but {wanted} was acknowledged")

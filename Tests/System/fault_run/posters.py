@@ -14,7 +14,7 @@ LEVELS = ("ok", "ok", "ok", "warning", "critical", "unknown")
 
 
 class Poster(Worker):
-    """Posts batches. Commands: ("rate", posts in a second; 0: none, None: as fast as they come)."""
+    """Posts batches. Commands: ("rate", posts per second; 0: none, None: as fast as possible)."""
 
     def __init__(self, pipe, path, servers, seed):
         super().__init__(pipe)
@@ -31,7 +31,7 @@ class Poster(Worker):
         self.accepted, self.void, self.errors = [], [], []
 
     def up(self, life):
-        """The daemon runs."""
+        """Notes that the daemon runs."""
         self.life, self.sure = life, set()
         self.connection = Connection(self.path)
         self.due = time.monotonic()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the model: it accepts a correct stream, and notices each kind of fault."""
+"""Tests of the model: it accepts a correct stream, and detects each kind of fault."""
 
 from harness.expect import equal
 from harness.runner import test
@@ -26,7 +26,7 @@ class World:
         self.stream.begin(1, None)
 
     def post(self, name, count=None, kind="changed"):
-        """A post; returns its event."""
+        """Posts; returns the event."""
         self.revision += 1
         before = int(self.states[name]["status"]["text"].split()[-1]) if name in self.states else 0
         count = count or before + (kind == "changed")
@@ -36,7 +36,7 @@ class World:
         return self.event(kind, self.states[name])
 
     def select(self, name):
-        """A move of the selection; returns its event."""
+        """Moves the selection; returns the event."""
         self.selected = name
         self.revision += 1
         for each, state in self.states.items():
@@ -66,7 +66,7 @@ class World:
             self.stream.feed(event)
 
     def violations(self):
-        """What the stream and the model notice."""
+        """The violations that the stream and the model detect."""
         self.stream.end()
         self.model.add(EPOCH, self.happened, "posts")
         for segment in self.stream.segments:
@@ -79,7 +79,7 @@ class World:
 
 
 def noticed(world, *parts):
-    """There is a violation with these words."""
+    """Checks that a violation with these words is detected."""
     found = world.violations()
     assert any(all(part in text for part in parts) for text in found), f"no violation with {parts} in {found}"
 
@@ -116,7 +116,7 @@ def correct():
         equal(world.violations(), [], str(target))
 
 
-@test("the model accepts a snapshot that has more than its cursor says, and a gap after that")
+@test("the model accepts a snapshot that is newer than its cursor, and a gap after it")
 def newer_snapshot():
     world = World(Target("all"))
     begin = world.revision
@@ -128,7 +128,7 @@ def newer_snapshot():
     equal(world.violations(), [])
 
 
-@test("a missing event is noticed, also of a server that has no other")
+@test("a missing event is detected, even the only one of its server")
 def missing():
     for target in TARGETS:
         world = World(target)
@@ -143,7 +143,7 @@ def missing():
         noticed(world, "0 events after 2 up to 3, but 1 happened")
 
 
-@test("a missing update is noticed")
+@test("a missing update is detected")
 def missing_update():
     world = World(Target("server", "a", True))
     world.feed(world.snapshot())
@@ -152,7 +152,7 @@ def missing_update():
     noticed(world, "1 events after 2 up to 4, but 2 happened")
 
 
-@test("an event that comes twice is noticed, also after a restart")
+@test("an event that comes twice is detected, even after a restart")
 def twice():
     for target in TARGETS:
         world = World(target)
@@ -168,7 +168,7 @@ def twice():
         noticed(world, "twice")
 
 
-@test("events out of order, and numbers that go backwards, are noticed")
+@test("events out of order, and numbers that go backwards, are detected")
 def order():
     world = World(Target("all"))
     world.feed(world.snapshot())
@@ -181,7 +181,7 @@ def order():
     noticed(world, "a went back from 2 to 1")
 
 
-@test("a wrong number in a gap is noticed: too small, too large, or unknown without a reason")
+@test("a wrong number in a gap is detected: too small, too large, or unknown without a reason")
 def wrong_gap():
     for target in TARGETS:
         for missed, words in ((4999, "missed 4999, but 5000 happened"), (5001, "missed 5001, but 5000 happened"),
@@ -209,7 +209,7 @@ def gap_after_crash():
         equal(world.violations(), [], str(target))
 
 
-@test("a stream that continues without a gap after a crash is noticed, and a number in that gap")
+@test("a stream that continues without a gap after a crash is detected, and so is a number in that gap")
 def no_gap_after_crash():
     for missed, words in ((0, "a gap after another epoch counts events"), (None, "another epoch without a gap")):
         world = World(Target("server", "a"))
@@ -223,7 +223,7 @@ def no_gap_after_crash():
         noticed(world, words)
 
 
-@test("a gap without a reason is noticed: while the reader keeps up, and after a clean restart")
+@test("a gap without a reason is detected: while the reader keeps up, and after a clean restart")
 def needless_gap():
     for target in TARGETS:
         for restarts in (False, True):
@@ -236,7 +236,7 @@ def needless_gap():
             noticed(world, "a gap without a reason")
 
 
-@test("another epoch after a clean restart is noticed, and a snapshot in place of a gap")
+@test("another epoch after a clean restart is detected, and so is a snapshot instead of a gap")
 def other_epoch():
     world = World(Target("all"))
     world.feed(world.snapshot())
@@ -250,7 +250,7 @@ def other_epoch():
     noticed(world, "a snapshot without a gap")
 
 
-@test("a line of the old server after a switch is noticed")
+@test("a line of the old server after a switch is detected")
 def old_server():
     world = World(Target("selected"))
     world.feed(world.snapshot())
@@ -263,7 +263,7 @@ def old_server():
     noticed(world, "out of order")
 
 
-@test("the text of another server, and an event nobody asked for, are noticed")
+@test("the text of another server, and an event that was not requested, are detected")
 def foreign():
     world = World(Target("server", "a"))
     event = world.post("a")
@@ -278,7 +278,7 @@ def foreign():
     noticed(world, "not asked for")
 
 
-@test("a lost acknowledged post, and a status that was never posted, are noticed")
+@test("a lost acknowledged post, and a status that was never posted, are detected")
 def lost_post():
     model = Model()
     model.check_numbers({"a": 4}, {"a": 4, "b": 1}, {"a": 4, "b": 1}, "start")
@@ -287,7 +287,7 @@ def lost_post():
     equal(len(model.violations), 2)
 
 
-@test("two events of one revision are noticed")
+@test("two events of one revision are detected")
 def conflict():
     world = World(Target("all"))
     world.model.add(EPOCH, [(1, "changed", "a", 1)], "posts")
@@ -295,7 +295,7 @@ def conflict():
     assert any("two events of revision 1" in text for text in world.model.violations)
 
 
-@test("a history with a change too few or too many, twice, out of order or too old is noticed")
+@test("a history with a change too few or too many, twice, out of order or too old is detected")
 def history():
     world = World(Target("all"))
     for _ in range(9):

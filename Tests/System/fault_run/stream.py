@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One watcher's stream: what can be checked without other knowledge, and a record of the rest for the model."""
+"""One watcher's stream: the checks that need no other knowledge, and a record of the rest for the model."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ MOVE = "selected"
 
 @dataclasses.dataclass
 class Target:
-    """What a watcher follows: "selected", "server" or "all"."""
+    """The target of a watcher: "selected", "server" or "all"."""
 
     kind: str
     server: str = None
@@ -53,7 +53,7 @@ class Gap:
     resumed: bool
     foreign: bool
     since: int
-    # What the snapshot before it, on the same connection, had in addition (Segment).
+    # The additional events of the snapshot before it, on the same connection (Segment).
     included: list = dataclasses.field(default_factory=list, repr=False)
 
 
@@ -97,7 +97,7 @@ class Stream:
         self.clear()
 
     def clear(self):
-        """Forgets what was reported."""
+        """Forgets everything that was reported."""
         self.segments, self.gaps, self.steps, self.faults, self.repeated = [], [], [], [], 0
 
     def begin(self, life, since):
@@ -143,7 +143,7 @@ class Stream:
         self._cursor_life = self._life
 
     def _open(self, event):
-        """A stream that goes on behind its cursor without a gap."""
+        """Notes that a stream continues after its cursor without a gap."""
         if not self._is_first:
             return
         if self._since is None:
@@ -165,7 +165,7 @@ class Stream:
         if since and not is_foreign:
             if revision < since[1]:
                 self._fault(f"the gap stands before the cursor {since}", event)
-            # It may stand later, at the next event that the watcher wants.
+            # It may come later, with the next event that the watcher wants.
             self._segment = self._segment or Segment(self.target, *since, since[1])
             self._segment.end = max(self._segment.end, revision)
         if is_foreign and (revision != -1 or missed is not None):
@@ -229,7 +229,7 @@ class Stream:
         self._check_name(event, server)
         before = self._numbers.get(server["name"])
         if before and before[3] == "snapshot" and cursor[0] == self._snapshot[0] and self._snapshot[1] < cursor[1] <= before[2]:
-            # The cursor of a snapshot is that of its beginning. Behind it, a stream repeats what the snapshot had in addition.
+            # The cursor of a snapshot is that of its beginning. A stream then repeats the newer events in it.
             if self._snapshot_is_here:
                 self._fault("it was in the snapshot", event)
             self.repeated += 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a fault run has done, in a few lines."""
+"""The summary of a fault run, in a few lines."""
 
 import collections
 

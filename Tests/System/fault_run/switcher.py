@@ -21,7 +21,7 @@ class Switcher:
         self._thread = None
 
     def begin(self, selected):
-        """Begins with a life of the daemon, whose selected server is known."""
+        """Starts the moves in a life of the daemon, whose selected server is known."""
         self.moves, self.tried = [], None
         self._is_over.clear()
         self._thread = threading.Thread(target=self._run, args=(selected,), daemon=True)

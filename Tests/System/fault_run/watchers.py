@@ -16,7 +16,7 @@ from .work import Worker
 
 @dataclasses.dataclass
 class Reading:
-    """What is known of one watcher, for the model."""
+    """The record of one watcher, for the model."""
 
     name: str
     segments: list
@@ -41,7 +41,7 @@ class Watcher:
         self.epoch = None
 
     def connect(self, path, life, fresh=False):
-        """Begins a stream, behind the last cursor if there is one."""
+        """Begins a stream, after the last cursor if there is one."""
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(20)
         self.socket.connect(path)
@@ -63,7 +63,7 @@ class Watcher:
         self.stream.end()
 
     def read(self):
-        """Reads what there is; returns whether there may be more."""
+        """Reads the available events; returns whether there may be more."""
         try:
             data = self.socket.recv(1 << 18)
         except BlockingIOError:
@@ -107,7 +107,7 @@ class Watchers(Worker):
         self.closures = []  # when the daemon closed a connection, and whose
 
     def up(self, life):
-        """The daemon runs: all connect."""
+        """Connects all watchers, because the daemon runs."""
         self.life, self.is_up = life, True
         for watcher in self.watchers:
             if watcher.socket is None:
@@ -131,13 +131,13 @@ class Watchers(Worker):
             watcher.leave()
 
     def close(self):
-        """All leave."""
+        """Closes all connections."""
         self.is_up = False
         for watcher in self.watchers:
             self._leave(watcher)
 
     def collect(self):
-        """After the daemon's end: reads what is left and reports."""
+        """Reads the rest after the daemon's end, and reports."""
         self.is_up = False
         for watcher in self.watchers:
             if watcher.socket and (not watcher.is_paused or self.random.random() < 0.5):
@@ -153,7 +153,7 @@ class Watchers(Worker):
         watcher.leave()
 
     def report(self):
-        """What was seen since the last report."""
+        """The events since the last report."""
         readings = []
         for watcher in self.watchers:
             stream = watcher.stream
@@ -177,7 +177,7 @@ class Watchers(Worker):
         return [(watcher.stream.name, watcher.target, watcher.stream.cursor) for watcher in self.watchers]
 
     def step(self):
-        """Reads for a moment."""
+        """Reads for a short time."""
         if not self.is_up or not self.selector.get_map():
             return 0.05
         for key, _ in self.selector.select(0.02):
@@ -227,7 +227,7 @@ class Watchers(Worker):
 
 
 def make_targets(count, servers, seed):
-    """So many targets: selected ones, single servers and some of everything, a third of them with updates."""
+    """This number of targets: selected ones, single servers and some of all servers, a third of them with updates."""
     choice = random.Random(seed)
     kinds = ["selected"] * 6 + ["server"] * 11 + ["all"] * 3
     targets = []

@@ -10,7 +10,7 @@ _processes = multiprocessing.get_context("fork")
 
 
 class Worker:
-    """What runs in the process: `step` works for a moment, and `collect` returns what was seen since the last call."""
+    """The work of the process: `step` works for a short time, and `collect` returns the results since the last call."""
 
     def __init__(self, pipe):
         self.pipe = pipe
@@ -36,7 +36,7 @@ class Worker:
             wait = self.step()
 
     def step(self):
-        """Works for a moment; returns the seconds until there is more to do."""
+        """Works for a short time; returns the seconds until there is more to do."""
         raise NotImplementedError
 
 

@@ -25,7 +25,7 @@ FROZEN = 10.0
 
 
 class Bystander:
-    """A separate process that calls the daemon all the time, so that the test's own work is not measured."""
+    """A separate process that calls the daemon continuously, so that the test's own work is not measured."""
 
     def __init__(self, daemon, user=USER):
         self.daemon = daemon
@@ -52,7 +52,7 @@ class Bystander:
         return figures
 
     def stolen(self):
-        """The share of time that the host of a virtual machine stole, which delays everything."""
+        """The part of the time that the host of a virtual machine stole, which delays everything."""
         stolen, all_of_it = (after - before for before, after in zip(self.processors, processor_time()))
         return f" ({100 * stolen / max(1, all_of_it):.0f} % of the processors' time was stolen)" if stolen else ""
 

@@ -170,7 +170,7 @@ class Daemon:
         return self.process.wait(PATIENCE)
 
     def log(self):
-        """What the daemon wrote to standard output and standard error."""
+        """The daemon's standard output and standard error."""
         return (self.folder / "log").read_text(errors="replace")
 
     def ctl(self, *arguments, **options):
@@ -221,11 +221,11 @@ class Daemon:
             return entries
 
     def descriptors(self):
-        """How many descriptors the daemon has open."""
+        """The number of open descriptors of the daemon."""
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def sockets(self):
-        """How many sockets the daemon has open; other than files, they do not come and go with its state."""
+        """The number of open sockets of the daemon; unlike files, they do not come and go with its state."""
         def target(descriptor):
             with contextlib.suppress(FileNotFoundError):
                 return os.readlink(descriptor)
@@ -244,12 +244,12 @@ class Daemon:
         return list(each())
 
     def assert_no_leak(self, before):
-        """Waits until no more descriptors are open than before, but for the few that an event loop makes once, when it first
-        needs a clock. What leaks, leaks with each of the many clients of a test."""
+        """Waits until no more descriptors are open than before, except for the few that an event loop opens once, when it
+        first needs a clock. A leak would grow with each of the many clients of a test."""
         eventually(lambda: self.descriptors() <= before + 3, f"about {before} descriptors, as before")
 
     def resident(self, field="VmRSS"):
-        """The daemon's resident memory in KiB; with VmHWM, the most that it was."""
+        """The daemon's resident memory in KiB; with VmHWM, the maximum so far."""
         for line in open(f"/proc/{self.process.pid}/status", encoding="ascii"):
             if line.startswith(f"{field}:"):
                 return int(line.split()[1])

@@ -9,7 +9,7 @@ from .preload import preloaded
 
 
 class FaultyStore:
-    """What happens to the calls that a daemon makes on the files in its state directory, from its next start on.
+    """Plans faults for a daemon's calls on the files in its state directory, from its next start on.
 
     Calls are `open` (to create or write), `look` (any other open), `read`, `write`, `truncate`, `sync`, `unlink` and
     `rename`; `*` stands for all but `look` and `read`, which change nothing. A file is named without its directory,
@@ -40,7 +40,7 @@ class FaultyStore:
         self._set("hang", calls, file, 0)
 
     def work(self):
-        """Ends what was planned."""
+        """Ends the planned fault."""
         self._set("none", "-", "-", 0)
 
     def calls(self):
@@ -56,7 +56,7 @@ class FaultyStore:
 
 @contextlib.contextmanager
 def faulty_daemon(configuration):
-    """A running daemon, and what can happen to its store."""
+    """A running daemon, and the faults of its store."""
     with Daemon(configuration, start=False) as daemon:
         store = FaultyStore(daemon)
         daemon.start()

@@ -49,7 +49,7 @@ class FakeServiceManager:
         self.is_reading = False
 
     def read_again(self):
-        """Ends what `stop_reading` began."""
+        """Reads again, after `stop_reading`."""
         self.is_reading = True
         if self._has_stopped.is_set():
             self._has_stopped.clear()

@@ -70,7 +70,7 @@ def run_all(prefix, only, shard=(1, 1)):
     A test that fails is run once more at the end, by itself. If it passes then, it is printed as FLAKY and does not fail
     the run. `shard`: which part of how many parts of the tests to run."""
     signal.signal(signal.SIGALRM, _on_alarm)
-    # A shell makes its background processes ignore SIGINT, and each command would inherit that.
+    # A shell lets its background processes ignore SIGINT, and each command would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     failed = []

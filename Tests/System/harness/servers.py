@@ -174,7 +174,7 @@ commonName = supplied
         self._openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj",
                       f"/CN={name}", "-addext", f"subjectAltName={names}")
         now = datetime.datetime.now(datetime.timezone.utc)
-        # An hour into the day, so that the number of whole days since does not depend on the moment.
+        # An hour into the day, so that the number of whole days since does not depend on the time of day.
         begin, end = (f"{now + datetime.timedelta(days=day, hours=-1):%Y%m%d%H%M%SZ}" for day in (first_day, last_day))
         self._openssl("ca", "-batch", "-notext", "-config", "ca.cnf", "-cert", "ca.crt", "-keyfile", "ca.key", "-in",
                       f"{name}.csr", "-out", f"{name}.crt", "-startdate", begin, "-enddate", end)

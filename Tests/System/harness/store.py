@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a daemon's store has, read from its file."""
+"""The contents of a daemon's store, read from its file."""
 
 import contextlib
 import os
@@ -35,13 +35,13 @@ def wait_until_saved(daemon, server, text):
 
 
 def wait_until_saved_at_last(daemon, server, text):
-    """The same after a failure, when the daemon tries less and less often."""
+    """Waits in the same way after a failure, when the daemon retries less and less often."""
     eventually(lambda: is_saved(daemon, server, text), f"{text} to be saved", 20)
 
 
 @contextlib.contextmanager
 def small_disk(daemon, size):
-    """Mounts a small file system on the state directory of a daemon that does not run yet; ends the daemon in the end."""
+    """Mounts a small file system on the state directory of a daemon before its start; ends the daemon afterwards."""
     state = daemon.folder / "state"
     if os.geteuid() != 0:
         raise Skip("mounting a small file system needs root")

@@ -44,7 +44,7 @@ class Screen:
         self._tmux("send-keys", "-l", text)
 
     def format(self, text):
-        """What tmux makes of a format, such as `#{cursor_flag}`."""
+        """The value that tmux gives for a format, such as `#{cursor_flag}`."""
         return self._tmux("display-message", "-p", text).strip()
 
     def resize(self, width, height):
@@ -66,7 +66,7 @@ class Screen:
         self._tmux("copy-mode")
         for command in (["top-line"], ["start-of-line"], ["search-forward-text", text]):
             self._tmux("send-keys", "-X", *command)
-        # The cursor is behind what was found.
+        # The cursor is at the end of the match.
         column = int(self._tmux("display-message", "-p", "#{copy_cursor_x}"))
         self._tmux("send-keys", "-X", "cancel")
         return column - len(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `journalctl -x` says about the messages of the service. (The catalog itself: see outside/test_catalog.py.)"""
+"""The output of `journalctl -x` for messages of the service. (The catalog itself: see outside/test_catalog.py.)"""
 
 import os
 import pathlib

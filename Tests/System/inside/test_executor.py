@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins in their own service: what they can reach, and how they end."""
+"""Plugins in their own service: their rights, and how they end."""
 
 import os
 import pathlib
@@ -86,7 +86,7 @@ def read_only_configuration():
         assert "forged" not in statusctl("list"), "the daemon wrote its own configuration"
 
 
-@test("whoever has taken the daemon over can write only to its own directories, and not to memory that all share")
+@test("an attacker in control of the daemon can write only to its own directories, and not to shared memory")
 def writable():
     with service():
         for folder, may in ("/run/statusd", True), ("/var/lib/statusd", True), ("/run", False), ("/run/lock", False), ("/run/systemd/report", False), ("/dev/shm", False), \
@@ -117,7 +117,7 @@ def executor_restarts():
         equal(show("ActiveState", "statusd-executor.service"), "active")
 
 
-@test("without the executor's socket, checks fail with a sentence that says what to do, and the daemon continues")
+@test("without the executor's socket, checks fail with advice, and the daemon continues")
 def no_socket():
     with service(configuration=plugin("echo well\n")):
         found("well")
@@ -156,8 +156,8 @@ def executor():
 
 
 def settled():
-    """Whether the executor's service has only the executor and one or two workers, during a whole second: a single look may miss short-lived
-    processes."""
+    """Whether the executor's service has only the executor and one or two workers, during a whole second: a single check
+    may miss short-lived processes."""
     group = pathlib.Path(f"/sys/fs/cgroup{show('ControlGroup', 'statusd-executor.service')}/cgroup.procs")
     for _ in range(50):
         if group.exists() and len(group.read_text().split()) > 3:

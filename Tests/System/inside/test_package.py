@@ -77,7 +77,7 @@ def states():
 
 
 def paths():
-    """All paths that the package or the service could leave, but for what dpkg leaves of every package. Other directories may belong to a
+    """All paths that the package or the service could leave, except those that dpkg leaves of every package. Other directories may belong to a
     running system, which changes them meanwhile."""
     prune = [word for path in LEFT_BY_DPKG for word in ("-path", path, "-o")][:-1]
     found = done("find", "/etc", "/usr", "/var", "-xdev", "(", *prune, ")", "-prune", "-o", "-print").splitlines()
@@ -134,7 +134,7 @@ def unpacked():
         contains(statusctl("refresh", "load"), "well")
 
 
-@test("nothing that the users of the services had logind start survives a removal")
+@test("a removal ends everything that the users of the services had logind start")
 def service_managers():
     # Of a package that is only unpacked, no prerm runs.
     for then in ([], ["--unpack"]):
@@ -162,7 +162,7 @@ def beside_package():
                 equal(refused.status, 1)
                 contains(refused.err, "apt remove statusd")
             equal(os.stat("/usr/bin/statusctl"), before)
-        # What was installed from a clone since the removal, a purge leaves as it is.
+        # A purge does not change an installation from a clone that was made after the removal.
         dpkg("-r", "statusd")
         install()
         done("systemctl", "enable", "--now", "statusd.socket", "statusd.service")
@@ -182,7 +182,7 @@ def beside_package():
         equal(states(), ALL_RUN)
 
 
-@test("a directory in which another user goes on making files is not used again after a removal")
+@test("a directory in which another user continues to create files is not used again after a removal")
 def lasting_user():
     with without_installation() as package:
         dpkg("-i", package)
@@ -190,7 +190,7 @@ def lasting_user():
         for place in ("/run/statusd", str(STATE)):
             os.chmod(place, 0o777)
             done("mkdir", "-m", "777", f"{place}/sub")
-        # A process that has its working directory there, as a daemon that was taken over may allow.
+        # A process that has its working directory there, which a compromised daemon may allow.
         loop = "cd {0}/sub && while :; do : >$((n = (n + 1) % 50)); done"
         users = [subprocess.Popen(["setpriv", "--reuid=nobody", "--clear-groups", "sh", "-c", loop.format(place)], stderr=subprocess.DEVNULL) for place in ("/run/statusd", STATE)]
         try:

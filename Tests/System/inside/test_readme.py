@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transcripts in README.md: its commands, run one after another in a shell with the package installed, print what it says."""
+"""The transcripts in README.md: its commands, run in a shell with the package installed, print the output in it."""
 
 import pathlib
 import re
@@ -18,7 +18,7 @@ MARK = "the-end-of-a-command"
 
 
 def normal(text):
-    """A transcript in which what differs each time has a letter instead, and blanks are one."""
+    """A transcript with letters in place of the parts that differ each time, and with single blanks."""
     for pattern, letter in ((r"\d{4}-\d\d-\d\d", "D"), (r"\d\d:\d\d:\d\d", "T"), (r"(under )?\d+ ms", "N ms"), (r"(\d+\w+ )*\d+\w+ ago", "A ago"),
                             (r"/ \d+MiB \([\d.]+% inode=[\d.]+%\)", "/ SPACE")):
         text = re.sub(pattern, letter, text)
@@ -31,11 +31,11 @@ class Shell:
     def __init__(self):
         self.process = subprocess.Popen(["bash", "--norc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                         env=environment(LC_ALL="C.UTF-8"), start_new_session=True)
-        # Without job control: an interactive shell would print the end of a job when it likes.
+        # Without job control: an interactive shell would print the end of a job at any time.
         self.run('sudo() { "$@"; }; status=0')
 
     def run(self, command):
-        """Runs a command; returns what it prints."""
+        """Runs a command; returns its output."""
         self.process.stdin.write(f"(exit $status); {command}\nstatus=$?; echo {MARK}\n")
         self.process.stdin.flush()
         lines = []
@@ -73,7 +73,7 @@ def first_check():
         follower = None
         for command, wanted in (step for block in blocks for step in block):
             printed = shell.run(command)
-            # Servers need a moment to start, and checks have an interval.
+            # Servers need some time to start, and checks have an interval.
             end = time.monotonic() + 25
             while normal(printed) != normal(wanted) and time.monotonic() < end and command.startswith(("statusctl", "systemctl show")):
                 time.sleep(0.2)

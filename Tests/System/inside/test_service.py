@@ -258,7 +258,7 @@ def stop():
         equal(show("StatusText"), "")
 
 
-@test("users who may not use the control socket cannot reach the daemon by another one either")
+@test("users without permission for the control socket cannot reach the daemon through another one either")
 def socket_mode():
     def listed(address, groups=()):
         return as_user("/usr/bin/statusctl", "list", "--address", f"unix:{address}", groups=groups).status
@@ -286,7 +286,7 @@ def own_unit():
 
 
 def plugins_run(count):
-    """Whether exactly so many processes run, or are about to run, `sleep 60`."""
+    """Whether exactly this number of processes run, or are about to run, `sleep 60`."""
     return len(run("pgrep", "-f", "sleep 60").out.split()) == count
 
 

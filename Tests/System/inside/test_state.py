@@ -65,7 +65,7 @@ def watch_over_restarts():
             equal(texts, [f"Step {number}" for number in range(1, 61)])
 
 
-@test("the boot is recognised although the sandbox hides the kernel's file: a time to live goes on over a restart")
+@test("the boot is recognised although the sandbox hides the kernel's file: a time to live continues over a restart")
 def boot():
     with service(configuration="servers: { app: { notify: true, ttl: 1h } }\n"):
         run("systemd-notify", "--status=Serving", "WATCHDOG_USEC=600000000", env=environment(NOTIFY_SOCKET="/run/statusd/notify/app"))
@@ -112,7 +112,7 @@ def journald():
         eventually(lambda: any(e.get("STATUSD_TEXT") == "the end" for e in journal()), "the entry after the start")
 
 
-@test("a daemon that was stopped for seconds by SIGSTOP goes on, and nothing is stale too early")
+@test("a daemon that was stopped for seconds by SIGSTOP continues, and nothing is stale too early")
 def frozen():
     with service(configuration="servers: { db: { push: true, ttl: 1min } }\n"):
         statusctl("post", "db", "1")
@@ -150,7 +150,7 @@ def follow(*commands):
 
 @contextlib.contextmanager
 def commands_of_manual():
-    """The commands, without what an earlier use has left."""
+    """The commands, without the files that an earlier use has left."""
     def clean():
         for path in (OUT, ELSEWHERE, pathlib.Path(f"{STATE}.new"), pathlib.Path("/run/statusd.out")):
             shutil.rmtree(path, ignore_errors=True)
@@ -161,7 +161,7 @@ def commands_of_manual():
         clean()
 
 
-@test("the commands of the manual take the state away, continue with a copy and with what was set aside, and remove it")
+@test("the commands of the manual move the state away, continue with a copy or a file that was set aside, and remove it")
 def commands():
     def restored(state=STATE):
         contains(statusctl("status", "db"), "in the copy", "(before restart)")
@@ -182,7 +182,7 @@ def commands():
         shutil.rmtree(OUT)
         follow(manual.remove)
         equal(statusctl("list"), "")
-        # What was set aside.
+        # The file that was set aside.
         follow(manual.out)
         ELSEWHERE.rename(COPY)
         for end in ("", "-wal"):
@@ -226,14 +226,14 @@ def failing_commands():
             contains(shell(command).err, "No such file")
 
 
-@test("the commands of the manual give no file away if somebody has taken over the daemon")
+@test("the commands of the manual give no file away if the daemon is compromised")
 def hostile_commands():
     with commands_of_manual() as manual, service(), tempfile.TemporaryDirectory(dir="/var/lib") as folder:
         os.chmod(folder, 0o755)
         victim = pathlib.Path(folder, "victim")
         victim.write_text("secret")
         victim.chmod(0o600)
-        # As a daemon that was taken over may leave it, with the help of another user, who has a program with the set-user-ID bit.
+        # A compromised daemon may leave it, with the help of another user's program with the set-user-ID bit.
         STATE.chmod(0o777)
         for directory in (STATE / "statusd.sqlite.d", STATE / "open"):
             directory.mkdir()
@@ -261,7 +261,7 @@ def hostile_commands():
             equal((path.owner(), path.stat().st_mode & 0o7777), (owner, mode), path)
 
 
-@test("what another user has made in the runtime directory of a daemon that was taken over is not used")
+@test("files that another user has created in the runtime directory of a compromised daemon are not used")
 def foreign_files():
     runtime = pathlib.Path("/run/statusd")
     with service(configuration="servers: { db: { notify: true } }\n"):
@@ -275,7 +275,7 @@ def foreign_files():
         equal([path.owner() for path in runtime.glob("notify.foreign.*")], ["nobody"])
         notify("db", "well")
         eventually(lambda: describe("db").get("status", {}).get("text") == "well", "the status")
-        # Nor what such a daemon has opened for others.
+        # Directories that such a daemon has opened to others are not used either.
         systemctl("stop", "statusd.socket", "statusd.service")
         for path in runtime.glob("notify.foreign.*"):
             shutil.rmtree(path)

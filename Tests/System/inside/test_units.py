@@ -163,7 +163,7 @@ def long_run():
         becomes("backup", "critical", "activating for more than 2s")
 
 
-@test("“failures” applies to units, too: only as many failed looks in a row, an interval apart, count")
+@test("“failures” applies to units, too: only that many failed checks in a row, an interval apart, count")
 def unit_failures():
     with units(sleeper=SLEEPER), service(
             configuration="servers: { sleeper: { unit: sleeper.service, failures: 2, interval: 1s } }\n"):
@@ -315,7 +315,7 @@ def death_without_bus():
             run("systemctl", "start", "dbus.socket", "dbus.service")
 
 
-@test("a refresh that the bus is too slow for fails, and the late answer counts, even if it is unchanged")
+@test("a refresh fails if the bus is too slow, and the late answer counts, even if it is unchanged")
 def slow_bus():
     with units(sleeper=SLEEPER), service(configuration="servers: { sleeper: { unit: sleeper.service, timeout: 300ms } }\n"):
         becomes("sleeper", "warning", "inactive (dead)")
@@ -346,7 +346,7 @@ def bus_name():
     return names[0]
 
 
-@test("units are not read again and again while nothing changes", limit=90)
+@test("units are not read repeatedly while nothing changes", limit=90)
 def quiet_bus():
     names = [f"nosuch-{number}" for number in range(60)]
     with service(configuration=following(*names)):
@@ -361,7 +361,7 @@ def quiet_bus():
         equal(lines.count('"GetAll"'), 0, "readings")
 
 
-@test("while processors are busy and other units restart all the time, a unit's state is shown within 2 s", limit=120)
+@test("while processors are busy and other units restart continuously, a unit's state is shown within 2 s", limit=120)
 def under_load():
     looper = "[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestart=always\nRestartSec=100ms\nExecStart=/bin/false\n"
     loopers = {f"looper-{number}": looper for number in range(30)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lives of a daemon that is killed again and again, and a client that knows what each next life must still have."""
+"""The lives of a daemon that is killed repeatedly, and a client that knows the state that the next life must have."""
 
 import contextlib
 import os
@@ -92,7 +92,7 @@ class Lives:
         return set(calls) <= set(self.killed_at)
 
     def log(self):
-        """What the daemon has logged since the last call."""
+        """The daemon's log since the last call."""
         text = self.daemon.log()
         new, self._log_length = text[self._log_length:], len(text)
         return new
@@ -106,7 +106,7 @@ class Lives:
         assert not unknown, f"{unknown}; killed at {self.killed_at[-1:]}"
 
     def end(self, number=signal.SIGKILL):
-        """Ends a life, if it has not ended yet, and checks what it leaves behind."""
+        """Ends a life, if it has not ended yet, and checks the files that it leaves."""
         if self._connection:
             self._connection.socket.close()
             self._connection = None
@@ -124,7 +124,7 @@ class Lives:
     def live(self, seconds, work=None):
         """A whole life, which ends at the planned call, or else is killed after this time."""
         if self.start():
-            # It may also die while it is asked.
+            # It may also die during a call.
             with contextlib.suppress(Died):
                 self.check_start()
                 self.check_history()
@@ -163,7 +163,7 @@ class Lives:
         self._change("Select", {"server": server}, selected=server)
 
     def forget(self, server):
-        """Forgets a guest."""
+        """Forgets an unconfigured server."""
         self._change("Forget", {"server": server}, **{server: "forgotten"})
 
     def read_history(self):

@@ -55,7 +55,7 @@ def ascii_quotes():
             equal(run(STATUSD, "start", env=plain).err, 'statusd: unexpected argument "start"\nusage: statusd [OPTION...]\n')
 
 
-@test("a daemon that does not list its servers, nor its notices, only takes away the suggestion and the warnings")
+@test("a daemon that does not list its servers, nor its notices, costs only the suggestion and the warnings")
 def no_suggestion():
     with Daemon(start=False) as daemon, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(daemon.socket)
@@ -121,7 +121,7 @@ def usage():
         equal(run(STATUSD, "--nonsense").status, 64, "exit status of statusd --nonsense")
 
 
-@test("a word that is nearly a command or an option is answered with what was probably meant")
+@test("a word that is nearly a command or an option is answered with a suggestion")
 def suggestions():
     for words, meant in ((["stat", "db"], "status"), (["hist"], "history"), (["version"], "--version"), (["-V"], "--version")):
         contains(run(STATUSCTL, *words).err, f"did you mean “{meant}”?")
@@ -160,7 +160,7 @@ def no_daemon():
         result = daemon.ctl("list", "--json")
         equal(result.status, 69)
         assert json.loads(result.out)["error"], result.out
-        socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).bind(daemon.socket)  # left by a dead one
+        socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).bind(daemon.socket)  # left by a dead daemon
         one_sentence(daemon.ctl("list"), 69)
 
 
@@ -359,7 +359,7 @@ def foreign_directory():
 
 
 def everything_in(folder):
-    """What is in a folder, with owner and mode."""
+    """The contents of a folder, with owner and mode."""
     found = {path: path.lstat() for path in folder.rglob("*")}
     return {str(path): (status.st_uid, status.st_gid, status.st_mode) for path, status in found.items()}
 

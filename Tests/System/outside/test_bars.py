@@ -49,7 +49,7 @@ def surroundings(daemon, **variables):
     return environment(STATUSD_ADDRESS=f"unix:{daemon.socket}", PATH=f"{BINARIES}:{os.environ['PATH']}", LC_ALL="C.UTF-8", **variables)
 
 
-@test("after ten restarts of the daemon, the last line of each bar is what status says, and each exit status is 0")
+@test("after ten restarts of the daemon, the last line of each bar is the same as status, and each exit status is 0")
 def restarts():
     with Daemon() as daemon, contextlib.ExitStack() as stack:
         bars = {form: stack.enter_context(daemon.follow("watch", "--output", form)) for form in FORMATS}
@@ -89,7 +89,7 @@ def before_the_daemon():
         equal(json.loads(db.until("removed"))["class"], "missing")
 
 
-@test("a bar keeps its line over a short restart, and says which server it does not know any more after a long one")
+@test("a bar keeps its line over a short restart, and names the server that is missing after a long one")
 def short_restart():
     with Daemon() as daemon, daemon.follow("watch", "db", "--output", "plain") as bar:
         equal(bar.next(), "db: no such server")
@@ -106,7 +106,7 @@ def short_restart():
         equal(bar.until("away"), "db: statusd is away")
 
 
-@test("after a sleep, in which the daemon went on and restarted, a bar shows what status says")
+@test("after a sleep, in which the daemon continued and restarted, a bar shows the same as status")
 def sleeping():
     with Daemon() as daemon, daemon.follow("watch", "--output", "plain") as bar:
         daemon.done("post", "db", "before")
@@ -141,7 +141,7 @@ def waits_quietly():
 
     def is_quiet():
         before = switches()
-        time.sleep(2)  # who asks each second wakes the daemon within this time
+        time.sleep(2)  # a request each second would wake the daemon within this time
         return switches() == before
 
     with Daemon() as daemon, daemon.follow("watch", "db", "--output", "plain") as bar:
@@ -151,7 +151,7 @@ def waits_quietly():
         equal(bar.next(), "db: Signed In")
 
 
-@test("--format replaces the text of a bar, whose fields are escaped, and its own text is not")
+@test("--format replaces the text of a bar; its fields are escaped, and its own text is not")
 def formats():
     with Daemon() as daemon:
         daemon.done("post", "db", "a<b")
@@ -159,7 +159,7 @@ def formats():
             equal(json.loads(bar.next())["text"], "<b>db</b> a&lt;b")
 
 
-@test("options that make no sense for a bar are refused")
+@test("options that make no sense for a bar are rejected")
 def refused():
     for options in (("--all",), ("--json",), ("--no-reconnect",)):
         result = run(STATUSCTL, "watch", "--output", "plain", *options)
@@ -171,7 +171,7 @@ def refused():
 # MARK: The real programs
 
 
-@test("i3blocks shows the example, and goes on after a restart of the daemon")
+@test("i3blocks shows the example, and continues after a restart of the daemon")
 def i3blocks():
     need("i3blocks")
     with Daemon() as daemon:

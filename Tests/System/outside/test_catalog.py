@@ -39,7 +39,7 @@ def complete():
         equal((set(ids) - set(found), set(found) - set(ids)), (set(), set()), f"ids that are missing in {place}, and unknown ones")
 
 
-@test("every entry of the catalog has a subject, a page of the manual and a command as advice, and fits on 80 columns beside journalctl's mark")
+@test("every entry of the catalog has a subject, a manual page and a command, and fits in 80 columns with journalctl's mark")
 def shape():
     for number, text in catalog.entries():
         header, _, body = text.partition("\n\n")

@@ -46,7 +46,7 @@ def last_command(shown):
 
 
 def completed(name):
-    """Types the beginnings of words, and looks at what the shell makes of them."""
+    """Types the beginnings of words, and reads how the shell completes them."""
     with Daemon("servers:\n  database: { push: true }\n  web@front: { push: true }\n  'web:back': { push: true }\n") as daemon, shell(daemon, name) as shown:
         for typed, wanted in (("statusctl hist", "statusctl history"), ("statusctl status data", "statusctl status database"),
                               ("statusctl post database x --lev", "statusctl post database x --level"),
@@ -94,7 +94,7 @@ def fish():
     completed("fish")
 
 
-@test("a completion asks only for what it needs, and is silent if nothing answers")
+@test("a completion requests only the data that it needs, and is silent without an answer")
 def candidates():
     with Daemon() as daemon:
         for number in range(200):
@@ -106,11 +106,11 @@ def candidates():
             began = time.monotonic()
             daemon.ctl("--complete", "--", "status", "srv1")
             times.append(time.monotonic() - began)
-        # No limit decides the test; the time is printed for whoever reads the log.
+        # No limit decides the test; the time is printed for readers of the log.
         print(f"     a completion with 200 servers took {min(times) * 1000:.1f} ms to {max(times) * 1000:.1f} ms")
         contains(daemon.ctl("--complete", "--", "post", "srv1", "x", "--level", "").out, "warning\t", "critical\t")
         contains(daemon.ctl("--complete", "--", "list", "--source", "").out, "unit\t", "http\t")
-        # Each server has its level beside it, and a command offers only servers that it can use.
+        # Each server has its level next to it, and a command offers only servers that it can use.
         daemon.done("post", "bad", "Full", "--level", "critical")
         equal(daemon.ctl("--complete", "--", "status", "ba").out, "bad\tcritical\n")
         equal(daemon.ctl("--complete", "--", "forget", "ba").out, "bad\tcritical\n")

@@ -22,7 +22,7 @@ FACTS = re.compile(r"Type: (?P<type>[^\n]+?)\.(?: Range: (?P<range>[^\n]+?)\.)?(
 
 
 def sections(text):
-    """The settings in the manual: the place of each key, such as ("server", "http", "url"), and its section."""
+    """The settings in the manual: the path of each key, such as ("server", "http", "url"), and its section."""
     found, place, source = {}, None, ()
     for heading, body in re.findall(r"^(#{2,4} [^\n]+)\n(.*?)(?=^#{2,4} |\Z)", text, re.DOTALL | re.MULTILINE):
         level, name = heading.split(" ", 1)
@@ -57,7 +57,7 @@ def settings_lines(text):
 
 
 def installed_settings(text):
-    """The settings of the installed file: the places of each key, as in the manual, and its value."""
+    """The settings of the installed file: the paths of each key, as in the manual, and its value."""
     found, path = {}, []
     for line in settings_lines(text):
         indentation, key, value = re.fullmatch(r"( *)([a-z]+):(?: (.+))?", line).groups()
@@ -74,7 +74,7 @@ def installed_settings(text):
 
 
 def known_keys(daemon):
-    """The place of each key that the program accepts, by the lists with which verify answers an unknown one."""
+    """The path of each key that the program accepts, from verify's lists for an unknown one."""
     def verify(configuration):
         daemon.file.write_text(configuration)
         return daemon.ctl("verify", daemon.file).err
@@ -99,7 +99,7 @@ def known_keys(daemon):
 
 
 def with_value(place, value):
-    """A configuration with this value at a place; the other keys that it needs are those of `file` and `http`."""
+    """A configuration with this value at a path; the other keys that it needs are those of `file` and `http`."""
     *outer, key = place if place[0] != "server" else ("servers", "a", *place[1:])
     text = f"{key}: {value}"
     if place[0] == "server" and len(place) == 2:

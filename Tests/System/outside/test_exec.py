@@ -261,7 +261,7 @@ def silent_executor():
             equal(daemon.describe("disk")["phase"], "failed")
 
 
-@test("an executor that goes on sending after a check has timed out is read no more; one that ends then is replaced")
+@test("an executor that still sends after a check has timed out is not read any more; one that ends then is replaced")
 def endless_executor():
     with Daemon("servers: { disk: { exec: [/bin/echo, well], timeout: 300ms, interval: 1h } }\n", start=False) as daemon, \
             socket.socket(socket.AF_UNIX) as listening:

@@ -83,7 +83,7 @@ def replaced():
         becomes(daemon, "critical", "no such file: {}/link/a")
 
 
-@test("directories of the path that are moved, removed, created or linked anew are noticed at once")
+@test("directories of the path that are moved, removed, created or linked again are noticed at once")
 def directories():
     paths = {"moved": "moved/c/x", "removed": "removed/x", "linked": "latest/x", "new": "new/sub/x"}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that nobody configured: a post adds them, and `forget` removes them."""
+"""Unconfigured servers: a post adds them, and `forget` removes them."""
 
 import json
 import os
@@ -57,7 +57,7 @@ def forget_denied():
         equal(as_user(NOBODY, forget_visitor), "org.varlink.service.PermissionDenied")
 
 
-@test("a reload with “accept: configured” removes servers that are not configured, and refuses their posts with that reason")
+@test("a reload with “accept: configured” removes unconfigured servers, and rejects their posts with that reason")
 def no_longer_accepted():
     with Daemon("accept: any\nservers: { db: { push: true } }\n") as daemon:
         daemon.done("post", "visitor", "here")

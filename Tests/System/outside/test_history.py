@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""statusctl history: past changes and their sums, as administrators and scripts read them."""
+"""statusctl history: past changes and their totals, as administrators and scripts read them."""
 
 import contextlib
 import datetime
@@ -52,7 +52,7 @@ def texts(daemon, *arguments):
 
 
 def on_terminal(daemon, columns, *arguments):
-    """The output of statusctl on a terminal of so many columns, and its exit status."""
+    """The output of statusctl on a terminal of this width in columns, and its exit status."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     command = subprocess.Popen([STATUSCTL, *arguments], stdin=slave, stdout=slave, stderr=slave,
@@ -66,7 +66,7 @@ def on_terminal(daemon, columns, *arguments):
     return output.decode().replace("\r\n", "\n"), command.wait()
 
 
-@test("history shows the changes of one server in order: when, for how long, level, text and who caused it")
+@test("history shows the changes of one server in order: when, for how long, level, text and the user who caused it")
 def text():
     with daemon_with_history() as daemon:
         lines = daemon.done("history", "db").splitlines()
@@ -101,7 +101,7 @@ def several():
         equal(texts(daemon, "guest"), ["hello"], "the history of a removed server")
 
 
-@test("history keeps everything over a restart, and a state goes on")
+@test("history keeps everything over a restart, and a state continues")
 def restart():
     with daemon_with_history() as daemon:
         before = daemon.done("history", "db", "--json")
@@ -164,7 +164,7 @@ def local():
         contains(shown, there[:13])
 
 
-@test("an empty history is a note that says what was asked for, and no failure")
+@test("an empty history is a note with the requested period and servers, and no failure")
 def empty():
     with daemon_with_history() as daemon:
         result = daemon.ctl("history", "db", "--since", "tomorrow")
@@ -222,7 +222,7 @@ def terminal():
         contains(on_terminal(daemon, 80, "history", "db")[0], f"x… by {ME}\n")
 
 
-@test("errors of history say what is wrong")
+@test("errors of history name the cause")
 def errors():
     with daemon_with_history() as daemon:
         contains(one_sentence(daemon.ctl("history", "bd"), 4), "no server named “bd”; did you mean “db”?")
@@ -302,7 +302,7 @@ def unavailable():
             contains(one_sentence(daemon.ctl("history", "db"), 1), "cannot read the history", reason)
 
 
-@test("the history warns if it lacks what could not be saved")
+@test("the history warns if it lacks changes that could not be saved")
 def unsaved():
     with faulty_daemon(CONFIGURATION) as (daemon, store):
         daemon.done("post", "db", "Signed In")
@@ -315,7 +315,7 @@ def unsaved():
         store.work()
 
 
-@test("a history that is turned on begins with the states of now")
+@test("a history that is turned on begins with the present states")
 def turned_on():
     with Daemon("history: { changes: 0 }\nservers: { db: { push: true } }\n") as daemon:
         daemon.done("post", "db", "Signed In")
@@ -377,7 +377,7 @@ def endless():
         def serve():
             connection, _ = listener.accept()
             while (call := connection.recv(65536)):
-                # The names are asked for first.
+                # The names are requested first.
                 connection.sendall(change * (100_000 if b'.History' in call and b'"limit"' not in call else 0) + b'{"parameters":{}}\0')
 
         server = threading.Thread(target=serve)

@@ -129,7 +129,7 @@ def rights():
         contains(one_sentence(host.ctl("-H", "web1", "post", "db", "x"), 77), "permission denied")
 
 
-@test("watch goes on after a broken connection without missing or repeating an event")
+@test("watch continues after a broken connection without missing or repeating an event")
 def broken():
     with Daemon() as daemon, Host(daemon) as host:
         daemon.done("post", "db", "text 0")
@@ -156,7 +156,7 @@ def broken():
             equal(len([line for line in watch.seen if "text" in line and "text 4" not in line]), 4)
 
 
-@test("a follower that connects again to another host starts no daemon there, and says what to try if that takes long")
+@test("a follower that connects again to another host starts no daemon there, and gives advice if that takes long")
 def away_for_long():
     with Daemon() as daemon, Host(daemon) as host:
         daemon.done("post", "db", "Signed In")
@@ -176,7 +176,7 @@ def away_for_long():
             equal(watch.errors.count(advice), 1)
 
 
-@test("several hosts are listed side by side, and one that fails is reported beside the others")
+@test("several hosts are listed together, and one that fails is reported in addition")
 def several():
     with Daemon() as daemon, Host(daemon) as host:
         daemon.done("post", "db", "Signed In")
@@ -192,7 +192,7 @@ def several():
         contains(host.ctl("-H", "web1,web2", "status").err, "give one host; only list takes several")
 
 
-@test("what cannot work with another host is said in one sentence, and a name cannot become an option of ssh")
+@test("invalid names of hosts and options are rejected in one sentence, and a name cannot become an option of ssh")
 def mistakes():
     with Daemon() as daemon, Host(daemon) as host:
         mark = host.folder / "mark"
@@ -262,7 +262,7 @@ def hostile_errors():
             contains(last, "statusctl: cannot reach the daemon: the connection to evil ended")
 
 
-@test("what ssh writes over top and list --watch when a connection breaks does not stay")
+@test("messages that ssh writes over top and list --watch when a connection breaks do not stay")
 def written_over():
     with Daemon() as daemon, Host(daemon) as host:
         daemon.done("post", "db", "Signed In")

@@ -50,7 +50,7 @@ def into_a_folder():
         equal(installed(folder), [])
 
 
-@test("install says what is wrong with its arguments")
+@test("install rejects invalid arguments with the reason")
 def arguments():
     result = run(INSTALL, "--nonsense")
     equal(result.status, 64)
@@ -77,7 +77,7 @@ def clone(build):
 MAKE = "mkdir -p .build/release; cd .build/release; for name in statusd statusctl; do echo '#!/bin/true {text}' >$name; chmod +x $name; done; id -un >../who"
 
 
-@test("install takes no binary that needs the toolchain: it builds, and with --no-build it says so")
+@test("install takes no binary that needs the toolchain: it builds, and with --no-build it fails with the reason")
 def dynamic_binaries():
     with clone(MAKE.format(text="static")) as folder:
         run("sh", "-c", MAKE.format(text="libswiftCore.so"), cwd=folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manual pages: what man(1) shows, and that they have all commands, options, exit statuses and defaults of the programs."""
+"""The manual pages: their output by man(1), and their commands, options, exit statuses and defaults."""
 
 import functools
 import pathlib
@@ -137,7 +137,7 @@ def statusd():
     equal(described, set(options(run(STATUSD, "--help").out)))
 
 
-@test("help begins with one line that says what a command does, and ends with the exit statuses")
+@test("help begins with one line about the command's purpose, and ends with the exit statuses")
 def help_texts():
     for command in commands():
         text = run(STATUSCTL, command, "--help").out

@@ -136,7 +136,7 @@ def self_connect():
                 equal(status["text"], "connection refused")
 
 
-@test("tcp: as many failures in a row count as configured; until then they are shown beside the status")
+@test("tcp: as many failures in a row count as configured; until then they are shown next to the status")
 def hysteresis():
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(listener())
@@ -391,7 +391,7 @@ def gigabyte():
             assert sender.sent < 22 * 64 << 20, f"{sender.sent} bytes were taken"
 
 
-@test("no more checks run at the same time than the limit, and each gets its turn")
+@test("at most as many checks as the limit run at the same time, and each gets its turn")
 def bounded():
     lock, counts = threading.Lock(), {"now": 0, "most": 0}
 

@@ -221,7 +221,7 @@ def last_words_of_the_revoked():
         equal(daemon.describe("web")["status"]["level"], "ok")
 
 
-@test("a guest's ERRNO= and WATCHDOG_USEC= still apply after its notify socket could not be opened for a while")
+@test("an unconfigured server's ERRNO= and WATCHDOG_USEC= survive a time in which its notify socket cannot be opened")
 def guest_without_directory():
     with Daemon("accept: any\n") as daemon:
         daemon.done("post", "web", "here")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What statusctl shows on a real terminal (tmux), of different widths, and which servers `list` shows."""
+"""The output of statusctl on a real terminal (tmux), of different widths, and the servers that `list` shows."""
 
 import json
 

@@ -42,11 +42,11 @@ class Gated:
         return self.log.stat().st_size if self.log.exists() else 0
 
     def open(self):
-        """Lets all loads end, those that are under way and those to come."""
+        """Lets all present and later loads end."""
         self.gate.touch()
 
     def close(self):
-        """Has loads to come wait."""
+        """Makes later loads wait."""
         self.gate.unlink()
 
     def __enter__(self):
@@ -92,7 +92,7 @@ def last_leaves():
             gated.daemon.describe("disk")
         for client in clients[:-1]:
             client.socket.close()
-        # A round trip behind their leaving.
+        # A round trip after they have disconnected.
         equal(gated.daemon.describe("disk")["refreshing"], True)
         equal(processes(gated.marker), 1, "processes with one client left")
         clients[-1].socket.close()
@@ -366,7 +366,7 @@ def wait_short():
     with Daemon() as daemon, daemon.connect() as waiter, daemon.connect() as poster:
         daemon.done("post", "db", "first")
         for number in range(200):
-            # Both in one write: when the first is answered, the second has been taken.
+            # Both are in one write: when the first is answered, the second has been read.
             waiter.socket.sendall(b"".join(
                 json.dumps({"method": f"org.statusd.monitor.{method}", "parameters": parameters}).encode() + b"\0"
                 for method, parameters in (("Describe", {"server": "db"}), ("Wait", {"server": "db", "text": f"moment {number}"}))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""statusctl reload: what it changes, and what it would change."""
+"""statusctl reload: its changes, and those of a dry run."""
 
 import json
 
@@ -11,7 +11,7 @@ BEFORE = "servers: { db: { push: true }, web: { push: true }, old: { push: true 
 AFTER = "servers: { db: { push: true }, web: { notify: true }, cache: { push: true } }\n"
 
 
-@test("a dry run shows what a reload would change, and changes nothing; the reload shows the same, and then there is nothing left")
+@test("a dry run shows the changes of a reload without making them; the reload shows the same, and then none are left")
 def dry_run():
     with Daemon(BEFORE) as daemon:
         daemon.done("post", "web", "up")

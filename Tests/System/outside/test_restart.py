@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a restart keeps: statuses, the selection and streams; and a state that cannot be used or saved."""
+"""Restarts, which keep statuses, the selection and streams; and a state that cannot be used or saved."""
 
 import contextlib
 import json
@@ -275,7 +275,7 @@ def overdue_again():
         equal(daemon.describe("db")["stale"], True)
 
 
-@test("a time to live goes on over a boot and restarts after it, also of a server that nothing else has changed")
+@test("a time to live continues over a boot and restarts after it, even of a server without other changes")
 def boot():
     with Daemon("servers: { db: { push: true, ttl: 4s }, other: { push: true } }\n", start=False) as daemon:
         for boot in ("1", "2", "2"):
@@ -297,7 +297,7 @@ def boot():
         eventually(lambda: daemon.describe("db")["stale"], "db to be stale", 12)
 
 
-@test("the grace, and the mark of a status from before, are right after a start with an invalid drop-in")
+@test("the grace period, and the mark of a status from before, are right after a start with an invalid drop-in")
 def grace_of_waiting():
     with Daemon("servers: { db: { push: true } }\n", start=False) as daemon:
         drop_in = daemon.file.parent / "conf.d" / "web.yaml"
@@ -317,7 +317,7 @@ def grace_of_waiting():
         equal(daemon.describe("empty").get("restored"), None)
 
 
-@test("a server that was added by a post and is configured now is no guest after a crash")
+@test("a server that was added by a post and is configured now counts as configured after a crash")
 def configured_guest():
     with Daemon("accept: any\n") as daemon:
         daemon.done("post", "db", "Signed In")
@@ -403,14 +403,14 @@ def damaged_while_running():
         eventually(lambda: is_saved(daemon, "login", "after"), "the new file", 5)
         equal(is_saved(daemon, "db", "before"), True)
         contains(daemon.ctl("status", "db").err, "warning: an earlier state was set aside")
-        # The history goes on with the states of now.
+        # The history continues with the present states.
         summary = json.loads(daemon.done("history", "db", "--summary", "--json", "--since", "-1h"))
         assert sum(bucket["times"]["ok"] for bucket in summary["buckets"]) > 0, summary
         restart(daemon)
         equal((daemon.text("db"), daemon.text("login")), ("before", "after"))
 
 
-@test("a full disk is reported once, nothing else suffers, and all is saved when there is room again")
+@test("a full disk is reported once and affects nothing else; everything is saved when there is room again")
 def full_disk():
     with Daemon(CONFIGURATION, start=False) as daemon, small_disk(daemon, "512k") as state:
         daemon.start()
@@ -549,7 +549,7 @@ def broken_file():
         contains(daemon.done("reload"), "removed: web")
 
 
-@test("a selected server that waited for a file, and is not in it any more, makes way for the configured one, as the dry run says")
+@test("a selected server that waited for a file, and is no longer in it, is replaced by the configured one, as the dry run says")
 def gone_from_file():
     with Daemon("select: disk\nservers: { disk: { push: true }, web: { push: true } }\n", start=False) as daemon:
         more = drop_in(daemon)

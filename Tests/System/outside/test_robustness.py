@@ -168,7 +168,7 @@ def too_many_connections():
         with Attacker(lambda: [Connection(daemon.socket) for _ in range(400)]) as attacker:
             attacker.wait()
             eventually(lambda: daemon.descriptors() <= before + 128 + 3, "as many connections as a user may have")
-            if os.getuid() == 0:  # whom the limit of a user does not hold for
+            if os.getuid() == 0:  # to whom the limit of a user does not apply
                 assert answers()
                 equal(as_user(NOBODY, answers), False)
                 statusctl = os.path.join(readable_binaries(daemon.folder), "statusctl")
@@ -187,7 +187,7 @@ def too_long():
         daemon.done("post", "db", "well")
 
 
-@test("junk on a notify socket harms nobody")
+@test("junk on a notify socket does no harm")
 def notify_junk():
     with Daemon(CONFIGURATION) as daemon:
         path = daemon.notify_path("web")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""packaging/schema/statusctl.schema.json: what each command writes with --json is valid, and the types are those of the interface."""
+"""packaging/schema/statusctl.schema.json: each command's output with --json is valid; the types are the interface's."""
 
 import json
 import pathlib
@@ -60,7 +60,7 @@ def configuration(folder):
             "  broken: { exec: [/nonexistent] }\n  old: { push: true, ttl: 100ms }\n")
 
 
-@test("what each command writes with --json is valid by the schema")
+@test("the output of each command with --json is valid by the schema")
 def outputs():
     with Daemon(configuration) as daemon, daemon.follow("watch", "--all", "--updates", "--json") as watch:
         valid("post", daemon.done("post", "db", "Signed In", "--json"))
@@ -99,7 +99,7 @@ def outputs():
         assert kinds >= {"snapshot", "changed", "updated", "selected", "refreshing", "refreshed", "removed", "disconnected", "reconnected"}, kinds
 
 
-@test("each failure is valid by the schema, also those of statusctl itself")
+@test("each failure is valid by the schema, including those of statusctl itself")
 def failures():
     with Daemon(configuration) as daemon:
         env = environment(STATUSD_ADDRESS=f"unix:{daemon.socket}", CONFIGURATION_DIRECTORY=str(daemon.file.parent))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk that fails, or does not answer, while the daemon works: it costs the state of that time at most, and nothing else."""
+"""A disk that fails, or does not answer, while the daemon works: at most the state of that time is lost."""
 
 import contextlib
 import errno
@@ -58,7 +58,7 @@ def assert_responsive(daemon):
         assert sorted(times)[10] < 0.1 and max(times) < 1, times
 
 
-@test("writes that fail are reported once, disturb nothing, and are made up for when the disk works again")
+@test("writes that fail are reported once, disturb nothing, and are repeated when the disk works again")
 def failing_writes():
     with daemons((errno.EIO, errno.ENOSPC, errno.EROFS)) as pairs:
         for error, (daemon, store) in pairs.items():
@@ -239,7 +239,7 @@ def read_only_at_start():
         equal(daemon.text("db"), "after")
 
 
-@test("a directory of --state that the service's sandbox makes read-only is reported with what to set instead")
+@test("a directory of --state that the service's sandbox makes read-only is reported with the setting to use instead")
 def sandboxed_directory():
     with Daemon(CONFIGURATION, start=False) as daemon, small_disk(daemon, "1m") as state:
         equal(run("mount", "-o", "remount,ro", state).status, 0)

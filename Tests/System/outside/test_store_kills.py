@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a daemon leaves behind that is killed before, in or after any of the system calls that change its state directory."""
+"""The state that a daemon leaves if it is killed before, in or after a system call on its state directory."""
 
 import contextlib
 import shutil
@@ -17,7 +17,7 @@ UNPRUNED = CONFIGURATION.replace("changes: 50", "changes: 100000")
 
 
 def each_moment(first, last):
-    """The numbers of calls, each with two of the moments at which a life ends: half of a call is done only by a write."""
+    """The numbers of calls, each with two points at which a life ends: only a write can be half done."""
     for number in range(first, last + 1):
         yield number, "before"
         yield number, MOMENTS[1 + number % 2]
@@ -43,7 +43,7 @@ def creating():
             lives.store.kill(MOMENTS[number % 3], number)
             has_created = lives.start()
             lives.end()
-            # The next one finds what is there, and is killed a little later.
+            # The next life continues with the rest, and is killed a little later.
             lives.store.kill(MOMENTS[number % 2], number + 1)
             lives.start()
             lives.end()
@@ -54,7 +54,7 @@ def creating():
                                    "write statusd.sqlite-wal"), lives.killed_at
 
 
-@test("a daemon that is killed while it starts, saves or removes old history continues with what it had saved")
+@test("a daemon that is killed while it starts, saves or removes old history continues with the saved state")
 def saving():
     with Lives() as lives:
         for number, when in each_moment(1, 50):
@@ -69,7 +69,7 @@ def saving():
         assert lives.was_killed_at("write statusd.lock", "write statusd.sqlite-journal", "write statusd.sqlite-wal"), lives.killed_at
 
 
-@test("a daemon that is killed while it merges its log into the file continues with what it had saved")
+@test("a daemon that is killed while it merges its log into the file continues with the saved state")
 def merging():
     with Lives(UNPRUNED) as lives:
         # Lives that are killed leave the log, so it grows until it is merged.
@@ -84,12 +84,12 @@ def merging():
                                    "sync statusd.sqlite-wal"), lives.killed_at
 
 
-@test("a daemon that is killed while it stops continues with what it had saved")
+@test("a daemon that is killed while it stops continues with the saved state")
 def stopping():
     with Lives() as lives:
         for number, when in each_moment(1, 16):
             clean_stop(lives, when, number)
-        # What comes after the last batch: the log is merged into the file, and removed.
+        # After the last batch, the log is merged into the file, and removed.
         for when in MOMENTS:
             for number in (1, 2, 4, 7):
                 clean_stop(lives, when, number, calls="write", file="statusd.sqlite")
@@ -100,7 +100,7 @@ def stopping():
                                    "unlink statusd.sqlite-shm"), lives.killed_at
 
 
-@test("a killed daemon has what was answered two seconds before, if nobody makes it save earlier")
+@test("a killed daemon has all changes that were answered two seconds before, without a request to save earlier")
 def long_lives():
     with Lives() as lives:
         lives.store.work()

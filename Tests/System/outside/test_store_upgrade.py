@@ -19,7 +19,7 @@ servers:
   db: { push: true, description: Primary database }
   login: { push: true }
 """
-# What each fixture has.
+# The contents of each fixture.
 TEXTS = {"db": ("Signed In again", "ok"), "login": ("3 of 5 nodes", "warning"), "guest": ("hello", "ok")}
 CHANGES = [("started", None, None), ("added", "db", None), ("added", "login", None), ("selected", "db", None),
            ("changed", "db", "Signed In"), ("changed", "login", "3 of 5 nodes"), ("added", "guest", None), ("changed", "guest", "hello"),
@@ -39,7 +39,7 @@ def content(path):
 
 
 def upgraded(fixture):
-    """Checks what a daemon makes of a file that an earlier one has written."""
+    """Checks how a daemon upgrades a file that an earlier one has written."""
     with Daemon(CONFIGURATION, start=False) as daemon:
         shutil.copy(fixture, daemon.folder / "state" / "statusd.sqlite")
         daemon.start()
@@ -80,7 +80,7 @@ def later():
             shutil.copy(FIXTURES / "state-1.sqlite", path)
             with contextlib.closing(sqlite3.connect(path)) as store:
                 store.executescript("PRAGMA user_version = 99; CREATE TABLE future (word TEXT); INSERT INTO future VALUES ('x');")
-                if is_killed:  # what the last one wrote is only in the log
+                if is_killed:  # the changes of the last daemon are only in the log
                     for end in ("", "-wal", "-shm"):
                         shutil.copy(f"{path}{end}", f"{daemon.folder}/copy{end}")
             if is_killed:

@@ -49,7 +49,7 @@ class Checker:
         self.after_gap = True
 
     def is_behind(self, cursor):
-        """The stream's contents are at least as new as `cursor`; a gap shows nothing until its snapshot has come."""
+        """The stream's contents are at least as new as `cursor`; a gap shows nothing until its snapshot has arrived."""
         return self.revision >= cursor["revision"] and not self.after_gap
 
     def take(self, event):

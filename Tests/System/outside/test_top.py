@@ -18,7 +18,7 @@ from harness.tmux import Screen
 
 
 def servers(count=12):
-    """A configuration with a check that takes long, and this many servers that programs post to."""
+    """A configuration with a slow check, and this number of servers that programs post to."""
     slow = "  disk: { exec: [/bin/sh, -c, 'sleep 1; echo DISK OK'], interval: 1h, description: Root file system }\n"
     return "servers:\n" + slow + "".join(f"  srv{number:02}: {{ push: true }}\n" for number in range(count))
 
@@ -45,7 +45,7 @@ def process(daemon):
 
 
 def is_restored(daemon, shown):
-    """The screen is the one before, the cursor is shown, and the terminal's settings are those before."""
+    """Checks that the former screen, the cursor and the terminal's former settings are back."""
     lines = shown.shows("before top", "ended with")
     equal(lines[0], "before top")
     contents = [(daemon.folder / name) for name in ("before", "after")]
@@ -54,7 +54,7 @@ def is_restored(daemon, shown):
     equal(shown.format("#{cursor_flag} #{mouse_standard_flag} #{alternate_on}"), "1 0 0")
 
 
-@test("top shows all servers, marks the selected one, and shows its last changes beneath")
+@test("top shows all servers, marks the selected one, and shows its last changes below")
 def overview():
     with Daemon(servers()) as daemon:
         for number in range(12):
@@ -134,7 +134,7 @@ def keys():
             is_restored(daemon, shown)
 
 
-@test("top says that the daemon is away, and goes on when it is back")
+@test("top says that the daemon is away, and continues when it is back")
 def away():
     with Daemon() as daemon:
         daemon.done("post", "db", "Signed In")
@@ -167,7 +167,7 @@ def restored():
             shown.shows("db: last changes")
 
 
-@test("a frame of top is one write of what has changed")
+@test("a frame of top is one write of the changed lines")
 def frames():
     with Daemon(servers(60)) as daemon:
         daemon.done("post", "srv01", "Signed In")
@@ -209,7 +209,7 @@ def surroundings():
             shown.shows("top needs a terminal", "ended with 64")
 
 
-@test("top ends by a signal while its terminal takes nothing, and leaves the terminal's settings as they were")
+@test("top ends by a signal while its terminal accepts no output, and leaves the terminal's settings as they were")
 def stalled():
     with Daemon(servers(60)) as daemon:
         leader, follower = pty.openpty()

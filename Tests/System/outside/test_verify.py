@@ -126,7 +126,7 @@ def broken_override():
         eventually(lambda: daemon.describe("db")["phase"] == "loaded")
 
 
-@test("verify reads the daemon's files: conf.d beside the main file; a missing file is reported; a pipe or unreadable folder is an error")
+@test("verify reads conf.d next to the main file; a missing file is reported; a pipe or an unreadable folder is an error")
 def what_is_read():
     with Daemon(start=False) as daemon:
         folder = daemon.folder / "etc"

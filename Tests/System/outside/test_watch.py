@@ -96,7 +96,7 @@ def unread_status():
 
 
 def is_full(pipe):
-    """Whether as much can be read as a pipe can hold."""
+    """Whether the pipe is full."""
     count = array.array("i", [0])
     fcntl.ioctl(pipe, termios.FIONREAD, count)
     return count[0] == fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
@@ -163,7 +163,7 @@ def watching_over_restart(configuration, arguments=()):
             yield daemon, lines
 
 
-@test("watch connects again after a restart, and says so")
+@test("watch reconnects after a restart, and says so")
 def reconnects():
     with watching_over_restart("servers: { db: { push: true } }\n") as (daemon, lines):
         daemon.done("post", "db", "after")
@@ -171,7 +171,7 @@ def reconnects():
         eventually(lambda: len(lines.errors) == 2, "one sentence about the daemon that is back")
 
 
-@test("whoever follows a daemon that does not return is told where to look, once")
+@test("a follower of a daemon that does not return gets advice, once")
 def away_for_long():
     advice = "statusctl: the daemon is still away; see the messages of that daemon"
     with Daemon("servers: { db: { push: true } }\n") as daemon, daemon.follow("watch", "db") as lines, daemon.follow("list", "--watch") as table, \
@@ -318,7 +318,7 @@ def serving(*connections):
         server.join()
 
 
-@test("after a lost connection, watch --all repeats nothing that a snapshot has shown")
+@test("after a lost connection, watch --all repeats no event that a snapshot has shown")
 def resumed_behind_snapshot():
     with Daemon() as daemon:
         daemon.done("post", "db", "x")
@@ -368,7 +368,7 @@ def full_after_restart():
         contains(one_sentence(run(STATUSCTL, "wait", "db", "--timeout", "60s", "--address", address), 1), "limit reached: 2 connections")
 
 
-@test("a follower that is refused for long asks again only a few times a second")
+@test("a follower that is refused for a long time retries only a few times a second")
 def refused_for_long():
     with Daemon() as daemon:
         daemon.done("post", "db", "well")
@@ -457,7 +457,7 @@ def asked_again():
         daemon.done("post", "db", "well")
         state = json.dumps({"parameters": {"server": daemon.describe("db")}}).encode() + b"\0"
     cursor = json.dumps({"parameters": {"cursor": {"epoch": "1" * 32, "revision": 1}}}).encode() + b"\0"
-    # Like a daemon that stops, and the one after it.
+    # These act like a daemon that stops, and its successor.
     with serving([b""], [b'{"parameters":{"servers":[]}}\0'], [b""], [b'{"parameters":{"revision":1}}\0'],
                  [b""], [cursor, state], [b""]) as address:
         listed, posted, waited, forgotten = (
