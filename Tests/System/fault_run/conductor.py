@@ -437,7 +437,7 @@ class Run:
                     self.act()
             self.finish()
         except (RuntimeError, AssertionError, OSError) as error:
-            self.fault(f"the run cannot go on: {error!r}")
+            self.fault(f"the run cannot continue: {error!r}")
             raise
         finally:
             self.close()
@@ -461,7 +461,7 @@ class Run:
         try:
             eventually(lambda: self.daemon.descriptors() - guests - POSTERS <= self.summary.descriptors_before + 3, patience=5)
         except AssertionError:
-            self.fault(f"{self.daemon.descriptors()} descriptors, {guests} of them of guests, but {self.summary.descriptors_before} at first")
+            self.fault(f"{self.daemon.descriptors()} descriptors, {guests} of them of unconfigured servers, but {self.summary.descriptors_before} at first")
         self.is_damaged()
         self.end_life("final", is_quiet=True)
         self.check_tails()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded, sets the wall clock of a program: the file that SET_CLOCK names says by how many seconds it differs from the machine's.
+// Preloaded, sets the wall clock of a program: the file named by SET_CLOCK has the seconds to add.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded, makes open(2) of a .yaml file wait until the file that SLOW_DISK names is gone: a disk that does not answer.
+// Preloaded, simulates a disk that does not answer: open(2) of a .yaml file waits while the file in SLOW_DISK exists.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

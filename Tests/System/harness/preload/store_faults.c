@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded, does what the plan in the file STORE_PLAN says to calls on files in the folder STORE_FOLDER, and writes each counted
-// call to the file STORE_CALLS. The plan is a line with an action, calls, a file's name and a number (faulty_store.py); it is
-// read again before each call, and calls are counted from 1 again when it changes.
+// Preloaded, applies the plan in the file STORE_PLAN to calls on files in the folder STORE_FOLDER, and writes each
+// counted call to the file STORE_CALLS. The plan is a line with an action, calls, a file's name and a number
+// (faulty_store.py); it is read again before each call, and calls are counted from 1 again when it changes.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -66,7 +66,7 @@ static void read_plan(void) {
     count = 0;
 }
 
-// What the plan says about a call; waits if it says so. Sets errno for FAIL.
+// The planned action for a call; waits if that is planned. Sets errno for FAIL.
 static enum action planned(const char *call, const char *name) {
     if (!name) return NONE;
     int is_change = strcmp(call, "read") && strcmp(call, "look");
@@ -142,7 +142,7 @@ PREAD(pread64, off64_t)
 PWRITE(pwrite, off_t)
 PWRITE(pwrite64, off64_t)
 
-// Calls of which nothing can be half done.
+// Calls that cannot be half done.
 #define WHOLE(name, call, declaration, types, file, arguments)                 \
     int name declaration {                                                     \
         static int(*real) types;                                               \
