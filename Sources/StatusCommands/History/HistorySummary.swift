@@ -5,7 +5,7 @@ import StatusInterface
 import StatusModel
 import Varlink
 
-/// Shows the sums of `history --summary`.
+/// Shows the totals of `history --summary`.
 struct HistorySummary {
     let context: ClientCommand.Context
     let servers: HistoryServers

@@ -3,7 +3,7 @@
 import StatusModel
 import TerminalText
 
-/// Sums of the history as lines for people.
+/// Summaries of the history as lines for people.
 struct SummaryText {
     /// The number of parts without a terminal.
     static let partsInPipe = 60
