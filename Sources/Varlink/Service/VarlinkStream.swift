@@ -170,17 +170,28 @@ final class StreamQueue {
     private static let share = Duration.milliseconds(20)
 
     private var waiting: Deque<VarlinkStream> = []
+    private var isScheduled = false
 
     /// Lets a stream write at the end of this turn, or when its turn comes.
     func append(_ stream: VarlinkStream) {
         waiting.append(stream)
-        if waiting.count == 1 { EventLoop.atEndOfTurn { self.pump() } }
+        guard !isScheduled else { return }
+        isScheduled = true
+        EventLoop.atEndOfTurn { self.pumpScheduled() }
     }
 
-    /// Lets the streams write now.
+    private func pumpScheduled() {
+        pump()
+        if waiting.isEmpty { isScheduled = false } else { EventLoop.atNextTurn { self.pumpScheduled() } }
+    }
+
+    /// Lets each stream that waits write once.
     func pump() {
         let share = TurnShare(Self.share)
-        while !share.isUsedUp, let stream = waiting.popFirst() { stream.takeTurn() }
-        if !waiting.isEmpty { EventLoop.atNextTurn { self.pump() } }
+        // A stream whose client reads as fast as it writes waits again, for the next turn.
+        for _ in 0..<waiting.count {
+            guard !share.isUsedUp else { return }
+            waiting.popFirst()?.takeTurn()
+        }
     }
 }
