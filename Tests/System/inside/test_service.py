@@ -21,7 +21,7 @@ from harness.runner import test
 from harness.servers import listener, web
 from harness.varlink import VarlinkError
 
-from .unit import (CONFIGURATION, DROP_INS, PRIVILEGED, SOCKET, Service, as_user, connect, done, journal, log, main_process, restarted, service, show, statusctl, systemctl,
+from .unit import (CONFIGURATION, DROP_INS, SOCKET, Service, as_user, connect, done, journal, log, main_process, restarted, service, show, statusctl, systemctl,
                    systemd_version)
 
 TWO = "servers: { db: { push: true }, web: { push: true } }\n"
@@ -270,7 +270,7 @@ def socket_mode():
         (drop_in / "test.conf").write_text("[Socket]\nSocketMode=0660\nSocketGroup=statusd\n")
         systemctl("daemon-reload")
         systemctl("start", "statusd.socket", "statusd.service")
-        for address in (SOCKET, SOCKET + ".live", PRIVILEGED, SOCKET + ".live.privileged"):
+        for address in (SOCKET, SOCKET + ".live"):
             equal(listed(address), 77, address)
             equal(listed(address, [group]), 0, address)
         statusctl("list")
@@ -365,13 +365,12 @@ def socket_unit():
             statusctl("list")
         # statusctl's advice works if the sockets' paths are gone.
         os.unlink(SOCKET)
-        os.unlink(PRIVILEGED)
         contains(run("/usr/bin/statusctl", "list").err, "systemctl restart statusd.socket statusd")
         systemctl("restart", "statusd.socket", "statusd")
         statusctl("list")
         systemctl("restart", "statusd-*")
         statusctl("list")
-        for unit in ("statusd.socket", "statusd-privileged.socket", "statusd-executor.socket", "statusd.service"):
+        for unit in ("statusd.socket", "statusd-executor.socket", "statusd.service"):
             equal(show("ActiveState", unit), "active", unit)
         systemctl("stop", "statusd.socket")
         equal(show("ActiveState"), "inactive")

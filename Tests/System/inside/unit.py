@@ -15,9 +15,8 @@ from harness.varlink import Connection
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
 SOCKET = "/run/statusd/org.statusd.monitor"
-PRIVILEGED = "/run/statusd-privileged/org.statusd.monitor"
 CONFIGURATION = pathlib.Path("/etc/statusd/statusd.yaml")
-UNITS = ("statusd.socket", "statusd-privileged.socket", "statusd.service", "statusd-executor.socket", "statusd-executor.service")
+UNITS = ("statusd.socket", "statusd.service", "statusd-executor.socket", "statusd-executor.service")
 DROP_INS = {unit: pathlib.Path(f"/etc/systemd/system/{unit}.d") for unit in UNITS}
 
 

@@ -15,7 +15,7 @@ from harness.runner import test
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
 INSTALL = PROJECT / "packaging" / "install"
 FILES = ["usr/bin/statusctl", "usr/bin/statusd", "usr/lib/systemd/system/statusd.service",
-         "usr/lib/systemd/system/statusd.socket", "usr/lib/systemd/system/statusd-privileged.socket",
+         "usr/lib/systemd/system/statusd.socket",
          "usr/lib/systemd/system/statusd-executor.service",
          "usr/lib/systemd/system/statusd-executor.socket", "usr/lib/sysusers.d/statusd.conf",
          "usr/lib/systemd/catalog/statusd.catalog",
