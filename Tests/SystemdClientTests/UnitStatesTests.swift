@@ -13,7 +13,10 @@ import Testing
 
     init() throws {
         bus = try FakeBus()
-        units = UnitBus(on: bus.address, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        // A slow machine does not count as a silent manager.
+        let limits = ManagerWatch.Limits(answer: .seconds(3600), absence: .seconds(3600), betweenPings: .seconds(3600))
+        units = UnitBus(
+            on: bus.address, limits: limits, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         for name in ["db.service", "web.service"] {
             bus.units[name] = ["LoadState": "loaded", "ActiveState": "active", "SubState": "running"]
         }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import EventLoopIO
 import Glibc
 import Testing
 
+@testable import EventLoopIO
 @testable import Varlink
 
 @Suite("Limits", .timeLimit(.minutes(1)))
@@ -228,6 +228,25 @@ struct LimitTests {
             #expect(await other.receive() == Call.echoReply("other"))
             let position = try #require(await harness.interface.echoed.firstIndex(of: "other"))
             #expect(position < count / 2)
+        }
+    }
+
+    @Test("a stream whose client reads at once writes little more than its limit in each turn of the loop")
+    func streamsTakeTurns() async throws {
+        let limits = VarlinkService.Limits()
+        try await Harness.run(limits: limits) { harness in
+            let client = await harness.client()
+            await client.send(Call.call("Count", #"{"size":1000}"#, "more"))
+            let reader = client.readOnThread()
+            await harness.settle()
+            let begin = await EventLoop.run { (harness.interface.produced, EventLoop.executor.turnNumber) }
+            await harness.settle()
+            let end = await EventLoop.run { (harness.interface.produced, EventLoop.executor.turnNumber) }
+            let turns = Int(end.1 - begin.1) + 1
+            // A stream may also be woken once more in a turn, because its client has read.
+            #expect((end.0 - begin.0) * 1000 <= 3 * turns * (limits.maximumUnsentBytes + 1000))
+            client.shutDown(SHUT_RDWR)
+            pthread_join(reader, nil)
         }
     }
 
