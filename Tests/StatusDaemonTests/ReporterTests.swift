@@ -104,6 +104,25 @@ import Testing
         #expect(last.count { $0.message.hasSuffix(" removed (1 earlier change left out)") } == names.count / 2)
     }
 
+    @Test("of more servers than can wait, the changes that waited longest are left out and counted")
+    func tooMany() async throws {
+        let (recording, journal) = try await record()
+        let surplus = 100
+        let count = JournalWriter.burstOfAll + JournalWriter.mostWaiting + surplus
+        try await EventLoop.run {
+            for number in 0..<count {
+                let name = try #require(ServerName("server-\(number)"))
+                monitor.add(ServerDefinition(name: name, source: "push"))
+                recording.read()
+            }
+            #expect(recorder.entries.count == JournalWriter.burstOfAll)
+        }
+        await close(recording, journal)
+        #expect(recorder.entries.count == count - surplus + 1)
+        #expect(
+            recorder.entries.contains { $0.message == "\(surplus) changes of servers left out: too many at once" })
+    }
+
     @Test("a server that was removed and added again while its entries waited is shown in its current state")
     func addedAgain() async throws {
         let (recording, journal) = try await record()

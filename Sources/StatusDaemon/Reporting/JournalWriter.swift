@@ -16,6 +16,8 @@ final class JournalWriter: ChangeSink {
     /// The number of entries that all servers together may write at once, and how many more in each interval.
     nonisolated static let burstOfAll = 2000
     private static let entriesPerInterval = 200
+    /// The maximum number of subjects with a change that is held; beyond it, the change that was held first is dropped.
+    nonisolated static let mostWaiting = 4096
     private static let interval = Duration.seconds(1)
 
     /// The number of entries that a subject may still write, and the newest change that was held back.
@@ -54,6 +56,8 @@ final class JournalWriter: ChangeSink {
     /// The subjects with a change that is held, the longest waiting first.
     private var waiting: [RecordedChange.Subject] = []
     private var credit = burstOfAll
+    /// The number of changes that were dropped and are not reported by a later entry of their subject.
+    private var dropped = 0
     /// The text of each server's last entry.
     private var texts: [ServerName: String] = [:]
 
@@ -65,6 +69,7 @@ final class JournalWriter: ChangeSink {
     /// Writes all changes that are held, and stops.
     func close() {
         timer?.cancel()
+        reportDropped()
         writeHeld(waiting.count)
     }
 
@@ -77,9 +82,19 @@ final class JournalWriter: ChangeSink {
         case .write:
             credit -= 1
             write(change)
-        case .wait: waiting.append(subject)
+        case .wait:
+            waiting.append(subject)
+            if waiting.count > Self.mostWaiting { dropFirst() }
         case .keepWaiting: break
         }
+    }
+
+    private func dropFirst() {
+        let subject = waiting.removeFirst()
+        guard let held = accounts[subject]?.held.take() else { return }
+        dropped += held.omitted + 1
+        if accounts[subject]?.isIdle == true { accounts[subject] = nil }
+        if held.kind == .removed, let server = held.server { texts[server.name] = nil }
     }
 
     /// Raises the limits; called by the timer once in each interval.
@@ -87,6 +102,7 @@ final class JournalWriter: ChangeSink {
         isTimerRunning = false
         for subject in accounts.keys { accounts[subject]?.earn() }
         credit = min(Self.burstOfAll, credit + Self.entriesPerInterval)
+        reportDropped()
         writeHeld(credit)
         accounts = accounts.filter { !$0.value.isIdle }
         if !accounts.isEmpty || credit < Self.burstOfAll { startTimer() }
@@ -102,6 +118,12 @@ final class JournalWriter: ChangeSink {
             accounts[subject]?.credit -= 1
             write(held)
         }
+    }
+
+    private func reportDropped() {
+        guard dropped > 0 else { return }
+        logger.warning("\(dropped) changes of servers left out: too many at once", metadata: ["omitted": "\(dropped)"])
+        dropped = 0
     }
 
     private func startTimer() {

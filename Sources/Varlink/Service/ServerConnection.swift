@@ -221,7 +221,8 @@ final class ServerConnection {
         defer { machine.endHandling() }
         let limit = service.limits.maximumMessageBytes
         let share = TurnShare()
-        readIfReadable()
+        // The rest of the input comes first, so that a client that sends faster than it is served waits in its socket.
+        if !transport.input.hasMessage() { readIfReadable() }
         while mayHandle, let message = transport.input.takeMessage() {
             guard message.count <= limit else { return refuseLongMessage(limit) }
             handle(message)
