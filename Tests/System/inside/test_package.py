@@ -14,7 +14,7 @@ from harness.daemon import Follower, environment, run
 from harness.expect import Skip, contains, equal, eventually
 from harness.runner import test
 
-from .unit import CONFIGURATION, PRIVILEGED, PROJECT, SOCKET, UNITS, clean, done, install, main_process, show, statusctl, systemctl
+from .unit import CONFIGURATION, PROJECT, SOCKET, clean, done, install, main_process, show, statusctl, systemctl
 
 ENABLED = ("statusd.socket", "statusd.service")
 STATE = pathlib.Path("/var/lib/statusd")
@@ -211,7 +211,7 @@ def upgrade():
         dpkg("-i", before)
         os.chmod(CONFIGURATION.parent, 0o755)
         statusctl("post", "db", "begin")
-        process, sockets = main_process(), [os.stat(path).st_ino for path in (SOCKET, PRIVILEGED)]
+        process, socket = main_process(), os.stat(SOCKET).st_ino
         with Follower("/usr/bin/statusctl", "watch", "--all", "--json", env=environment()) as lines:
             lines.until("begin")
             poster = subprocess.Popen(["/bin/sh", "-c", "n=0; trap 'end=1' TERM; until [ -n \"$end\" ] && [ $n -gt 20 ]; do "
@@ -231,7 +231,7 @@ def upgrade():
         equal(texts, [*(f"Step {number}" for number in range(1, len(texts))), "end"])
         equal({event["kind"] for event in events} - {"changed", "alive", "disconnected", "reconnected"}, set(), "gaps")
         assert seen < len(texts), "no post after the upgrade"
-        equal([os.stat(path).st_ino for path in (SOCKET, PRIVILEGED)], sockets, "sockets")
+        equal(os.stat(SOCKET).st_ino, socket, "socket")
         equal(states(), ALL_RUN)
         equal(owner_and_mode(CONFIGURATION.parent), "root:statusd 755")
 
