@@ -67,7 +67,7 @@ public actor EventLoop {
         executor.endOfTurn.append { assumeIsolated(body) }
     }
 
-    /// Runs `body` in the next turn, after the loop has checked for new events.
+    /// Runs `body` in the next turn that has time for it, after the loop has checked for new events.
     ///
     /// Use it after a ``TurnShare`` is used up.
     @EventLoop public static func atNextTurn(_ body: @escaping @EventLoop () -> Void) {

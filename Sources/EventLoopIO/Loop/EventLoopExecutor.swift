@@ -2,6 +2,7 @@
 
 import CLinux
 import CSystemd
+import DequeModule
 import Glibc
 import Synchronization
 
@@ -52,7 +53,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     /// The closures of ``EventLoop/atEndOfTurn(_:)``; used on the thread only.
     var endOfTurn: [() -> Void] = []
     /// The closures of ``EventLoop/atNextTurn(_:)``; used on the thread only.
-    var nextTurn: [() -> Void] = []
+    var nextTurn: Deque<() -> Void> = []
     /// How much of this turn each ready descriptor and closure may take; used on the thread only.
     private(set) var share = EventLoopExecutor.turn
 
@@ -160,11 +161,17 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         }
     }
 
+    /// Runs the closures that waited for this turn, in order, until the turn is used up; at least one.
+    ///
+    /// The rest wait for the next turn, so that many costly ones do not delay what becomes ready meanwhile.
     private func runNextTurn() {
-        guard !nextTurn.isEmpty else { return }
-        let bodies = nextTurn
-        nextTurn.removeAll(keepingCapacity: true)
-        for body in bodies { body() }
+        let share = TurnShare(Self.turn)
+        var count = nextTurn.count
+        while count > 0, let body = nextTurn.popFirst() {
+            count -= 1
+            body()
+            if share.isUsedUp { return }
+        }
     }
 
     /// Lets sd-event check its timers and dispatch one that is due; returns whether there was one.

@@ -215,7 +215,7 @@ final class ServerConnection {
     /// Reads once, and handles whole messages.
     ///
     /// Stops at a call that is not answered at once, or when the connection has used up its share of the turn.
-    private func handleMessages() {
+    private func handleMessages(hasWaited: Bool = false) {
         guard machine.mayBeginHandling else { return }
         machine.beginHandling()
         defer { machine.endHandling() }
@@ -223,6 +223,8 @@ final class ServerConnection {
         let share = TurnShare()
         // The rest of the input comes first, so that a client that sends faster than it is served waits in its socket.
         if !transport.input.hasMessage() { readIfReadable() }
+        // Long input waits for a turn, so that many clients with costly calls do not delay others.
+        if !hasWaited, transport.input.count > Self.longestShort { return handleMessagesNextTurn() }
         while mayHandle, let message = transport.input.takeMessage() {
             guard message.count <= limit else { return refuseLongMessage(limit) }
             handle(message)
@@ -230,6 +232,9 @@ final class ServerConnection {
         }
         if mayHandle, transport.input.count > limit { refuseLongMessage(limit) }
     }
+
+    /// Longer input, in bytes, may take so long that it waits for a turn.
+    private static let longestShort = 4096
 
     private func handleMessagesNextTurn() {
         guard mayHandle else { return }
@@ -245,7 +250,7 @@ final class ServerConnection {
         guard machine.queue() else { return }
         EventLoop.atNextTurn {
             self.machine.turnCame()
-            self.handleMessages()
+            self.handleMessages(hasWaited: true)
             self.settle()
         }
     }

@@ -15,11 +15,10 @@ import threading
 import time
 
 from harness.bystander import Bystander
-from harness.daemon import NOBODY, Follower, environment, run
+from harness.daemon import Follower, environment, run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
 from harness.servers import listener, web
-from harness.varlink import VarlinkError
 
 from .unit import (CONFIGURATION, DROP_INS, SOCKET, Service, as_user, connect, done, journal, log, main_process, restarted, service, show, statusctl, systemctl,
                    systemd_version)
@@ -514,34 +513,6 @@ def verified_as_the_services():
     draft.unlink()
 
 
-@test("if an ordinary user fills the backlog of a daemon that accepts nobody, root and the group still connect; others wait")
-def full_backlog():
-    def fill():
-        """Connects until the backlog is full."""
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                connection = socket.socket(socket.AF_UNIX)
-                connection.setblocking(False)
-                kept.enter_context(connection).connect(SOCKET)
-
-    def start_list(**user):
-        return subprocess.Popen(["/usr/bin/statusctl", "list"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **user)
-
-    group = grp.getgrnam("statusd").gr_gid
-    with service(configuration=TWO), contextlib.ExitStack() as kept:
-        systemctl("kill", "--kill-whom=main", "--signal=STOP", "statusd.service")
-        fill()
-        commands = [start_list(), start_list(user=NOBODY, group=NOBODY, extra_groups=[group]), start_list(user=NOBODY, group=NOBODY, extra_groups=[])]
-        # A client waits this long for room in the backlog.
-        time.sleep(6)
-        systemctl("kill", "--kill-whom=main", "--signal=CONT", "statusd.service")
-        ended = [(command.communicate(timeout=20)[1].splitlines(), command.returncode) for command in commands]
-        hint = "statusctl: no answer for 5 s, still waiting; see “systemctl status statusd.socket statusd”"
-        equal(ended[:2], [([hint], 0)] * 2)
-        equal((ended[2][0][0], ended[2][1]), (hint, 69))
-        contains(ended[2][0][1], "statusctl: the daemon at ")
-
-
 @test("calls and waits that arrive while the daemon hangs are answered by its successor", limit=60)
 def successor_answers():
     with service(configuration=TWO):
@@ -609,34 +580,3 @@ def removed_directory():
         eventually(lambda: advice in log(), "the advice in the journal")
         done(*advice.split())
         statusctl("wait", "sh", "--text", "fine", "--timeout", "10s")
-
-
-@test("a user's ids for containers count as one user, so they cannot take up all connections")
-def subordinate_ids():
-    ranges, first = pathlib.Path("/etc/subuid"), 600_000
-    former = ranges.read_text() if ranges.exists() else None
-
-    def connect_as(user):
-        os.seteuid(user)
-        try:
-            return connect()
-        finally:
-            os.seteuid(0)
-
-    def is_served(connection):
-        try:
-            return connection.call("List") is not None
-        except (VarlinkError, ConnectionError):
-            return False
-
-    try:
-        ranges.write_text(f"mallory:{first}:1000\n")
-        with service(), contextlib.ExitStack() as kept:
-            connections = [kept.enter_context(connect_as(first + number)) for number in range(130)]
-            equal([is_served(connection) for connection in connections], [True] * 128 + [False] * 2)
-            assert is_served(kept.enter_context(connect_as(first + 1000))), "the next id is another user's"
-    finally:
-        if former is None:
-            ranges.unlink()
-        else:
-            ranges.write_text(former)
