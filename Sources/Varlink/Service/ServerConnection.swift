@@ -154,7 +154,7 @@ final class ServerConnection {
                 waitingCall = nil
                 // The next call waits for the next turn. Otherwise a client with one long reply after another would
                 // delay all other clients.
-                return continueNextTurn()
+                return handleMessagesNextTurn()
             }
             // If there is room, the loop reports it in the next turn.
             if transport.unsentCount > 0 || share.isUsedUp { return }
@@ -228,7 +228,7 @@ final class ServerConnection {
         while mayHandle, let message = transport.input.takeMessage() {
             guard message.count <= limit else { return refuseLongMessage(limit) }
             handle(message)
-            if share.isUsedUp { return continueNextTurn() }
+            if share.isUsedUp { return handleMessagesNextTurn() }
         }
         if mayHandle, transport.input.count > limit { refuseLongMessage(limit) }
     }
