@@ -231,6 +231,37 @@ struct LimitTests {
         }
     }
 
+    @Test("a client that has used its share is answered before the work that waits for a turn")
+    func shortCallsComeFirst() async throws {
+        try await Harness.run { harness in
+            let (client, work) = (await harness.client(), TurnWork())
+            await EventLoop.run { for _ in 0..<1000 { work.wait() } }
+            let begin = await EventLoop.run { EventLoop.executor.turnNumber }
+            for number in 0..<10 {
+                await client.send(Call.echo("\(number)"))
+                #expect(await client.receive() == Call.echoReply("\(number)"))
+            }
+            let turns = await EventLoop.run { EventLoop.executor.turnNumber } - begin
+            await EventLoop.run { work.isOver = true }
+            // Each turn does one piece of that work, so a call behind it waits for a thousand turns.
+            #expect(turns < 1000)
+        }
+    }
+
+    /// Work that takes a whole turn and waits for another one, until a test ends.
+    @EventLoop private final class TurnWork {
+        var isOver = false
+
+        func wait() {
+            EventLoop.atNextTurn {
+                if self.isOver { return }
+                let share = TurnShare(.milliseconds(1))
+                while !share.isUsedUp {}
+                self.wait()
+            }
+        }
+    }
+
     @Test("a stream whose client reads at once writes little more than its limit in each turn of the loop")
     func streamsTakeTurns() async throws {
         let limits = VarlinkService.Limits()
