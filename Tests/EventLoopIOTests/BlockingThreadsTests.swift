@@ -6,7 +6,7 @@ import Testing
 
 @testable import EventLoopIO
 
-@Suite("Threads that may block", .timeLimit(.minutes(1))) struct BlockingThreadsTests {
+@Suite("Threads that may block", .timeLimit(.minutes(5))) struct BlockingThreadsTests {
     /// Lookups that hang until the test releases them.
     private final class Hanging: Sendable {
         let gate = DispatchSemaphore(value: 0)

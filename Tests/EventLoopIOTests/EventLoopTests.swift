@@ -6,7 +6,7 @@ import Testing
 
 @testable import EventLoopIO
 
-@Suite("The event loop", .timeLimit(.minutes(1))) struct EventLoopTests {
+@Suite("The event loop", .timeLimit(.minutes(5))) struct EventLoopTests {
     @Test("all work from another thread runs on the loop, in order")
     func order() async {
         let seen = Seen<Int>()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import EventLoopIO
 
-@Suite("File locks", .timeLimit(.minutes(1))) final class FileLockTests {
+@Suite("File locks", .timeLimit(.minutes(5))) final class FileLockTests {
     private let path = "/tmp/statusd-test-\(UUID().uuidString.prefix(8))"
 
     deinit { for suffix in ["", ".next", ".precious"] { unlink(path + suffix) } }

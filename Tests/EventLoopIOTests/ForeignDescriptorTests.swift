@@ -6,7 +6,7 @@ import Testing
 
 @testable import EventLoopIO
 
-@Suite("Descriptors of other processes", .timeLimit(.minutes(1))) struct ForeignDescriptorTests {
+@Suite("Descriptors of other processes", .timeLimit(.minutes(5))) struct ForeignDescriptorTests {
     /// Creates a connection: the end that is read, and the peer's end.
     private func connection() throws -> (mine: OwnedDescriptor, peer: OwnedDescriptor) {
         var ends: [Int32] = [-1, -1]

@@ -4,7 +4,7 @@ import EventLoopIO
 import Glibc
 import Testing
 
-@Suite("Sources of the event loop", .timeLimit(.minutes(1)))
+@Suite("Sources of the event loop", .timeLimit(.minutes(5)))
 @EventLoop
 struct IOSourceTests {
     /// A pipe whose reading end is watched.

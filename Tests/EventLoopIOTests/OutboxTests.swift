@@ -6,7 +6,7 @@ import Testing
 
 @testable import EventLoopIO
 
-@Suite("Messages to receivers that may not read", .timeLimit(.minutes(1))) struct OutboxTests {
+@Suite("Messages to receivers that may not read", .timeLimit(.minutes(5))) struct OutboxTests {
     /// A receiver that reads nothing until the test tells it to.
     private final class Receiver: Sendable {
         let mayRead = DispatchSemaphore(value: 0)

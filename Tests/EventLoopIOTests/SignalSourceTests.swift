@@ -5,7 +5,7 @@ import Foundation
 import Glibc
 import Testing
 
-@Suite("Signals", .serialized, .timeLimit(.minutes(1)))
+@Suite("Signals", .serialized, .timeLimit(.minutes(5)))
 @EventLoop struct SignalSourceTests {
     // A signal that is harmless if it is not handled. It is sent to the loop's thread, where it is blocked.
     private let signal = SIGWINCH

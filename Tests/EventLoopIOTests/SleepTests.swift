@@ -6,7 +6,7 @@ import Testing
 @testable import EventLoopIO
 
 /// These tests take no time: each sleep has zero duration, or is cancelled.
-@Suite("Sleeping on the event loop", .timeLimit(.minutes(1)))
+@Suite("Sleeping on the event loop", .timeLimit(.minutes(5)))
 @EventLoop
 struct SleepTests {
     @Test("a sleep ends")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import EventLoopIO
 
-@Suite("Unix sockets", .timeLimit(.minutes(1))) struct SocketTests {
+@Suite("Unix sockets", .timeLimit(.minutes(5))) struct SocketTests {
     private func temporaryPath() -> String { "/tmp/statusd-test-\(UUID().uuidString.prefix(8))" }
 
     @Test("a socket with a living listener is refused; a socket without one is replaced")

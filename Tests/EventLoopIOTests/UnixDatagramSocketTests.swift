@@ -4,7 +4,7 @@ import EventLoopIO
 import Foundation
 import Testing
 
-@Suite("Datagram sockets", .timeLimit(.minutes(1)))
+@Suite("Datagram sockets", .timeLimit(.minutes(5)))
 @EventLoop struct DatagramSocketTests {
     private let path = "/tmp/statusd-test-\(UUID().uuidString.prefix(8))"
 

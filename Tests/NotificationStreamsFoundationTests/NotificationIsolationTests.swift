@@ -36,7 +36,7 @@ private actor Watcher {
     }
 }
 
-@Suite("Where notifications are consumed", .timeLimit(.minutes(1)))
+@Suite("Where notifications are consumed", .timeLimit(.minutes(5)))
 struct NotificationIsolationTests {
     let center = NotificationCenter()
     let executor = StepExecutor()

@@ -10,7 +10,7 @@
 
     @Suite("Misusing a notification iterator")
     struct NotificationMisuseTests {
-        @Test("two concurrent consumers of one iterator end the program with a message", .timeLimit(.minutes(1)))
+        @Test("two concurrent consumers of one iterator end the program with a message", .timeLimit(.minutes(5)))
         func secondConsumer() async throws {
             let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
                 // The crash is expected, so skip its backtrace, which takes a long time.

@@ -11,7 +11,7 @@ import Testing
 struct NotificationsTests {
     let center = NotificationCenter()
 
-    @Test("every post after the iterator was created is delivered", .timeLimit(.minutes(1)))
+    @Test("every post after the iterator was created is delivered", .timeLimit(.minutes(5)))
     func registersWithTheIterator() async {
         let server = Server(center: center)
         let sequence = center.notifications(named: .didUpdateStatus, object: server)
@@ -25,7 +25,7 @@ struct NotificationsTests {
         #expect(await iterator.next()?.status == "three")
     }
 
-    @Test("each iterator gets every notification", .timeLimit(.minutes(1)))
+    @Test("each iterator gets every notification", .timeLimit(.minutes(5)))
     func iteratorsAreIndependent() async {
         let server = Server(center: center)
         let sequence = center.notifications(named: .didUpdateStatus, object: server)
@@ -36,7 +36,7 @@ struct NotificationsTests {
         #expect(await other.next()?.status == "Signed In")
     }
 
-    @Test("only notifications of the name and from the object are delivered", .timeLimit(.minutes(1)))
+    @Test("only notifications of the name and from the object are delivered", .timeLimit(.minutes(5)))
     func filters() async {
         let (server, other) = (Server(center: center), Server(center: center))
         var iterator = center.notifications(named: .didUpdateStatus, object: server).makeAsyncIterator()
@@ -47,7 +47,7 @@ struct NotificationsTests {
         #expect(await iterator.next()?.status == "mine")
     }
 
-    @Test("without an object, notifications from any object are delivered", .timeLimit(.minutes(1)))
+    @Test("without an object, notifications from any object are delivered", .timeLimit(.minutes(5)))
     func hearsAll() async {
         let server = Server(center: center)
         var iterator = center.notifications(named: .didUpdateStatus).makeAsyncIterator()
@@ -59,7 +59,7 @@ struct NotificationsTests {
     }
 
     @Test(
-        "the buffering policy decides which notifications are kept for a late consumer", .timeLimit(.minutes(1)),
+        "the buffering policy decides which notifications are kept for a late consumer", .timeLimit(.minutes(5)),
         arguments: [
             (.unbounded, ["1", "2", "3", "4", "5"]),
             (.bufferingOldest(2), ["1", "2"]),

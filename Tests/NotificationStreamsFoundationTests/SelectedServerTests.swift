@@ -41,7 +41,7 @@ private final class ServerView: Sendable {
 
 @Suite("The example of task(id:)")
 struct SelectedServerTests {
-    @Test("the text shows the status of the selected server only", .timeLimit(.minutes(1)))
+    @Test("the text shows the status of the selected server only", .timeLimit(.minutes(5)))
     func followsSelection() async {
         let executor = StepExecutor()
         let (selections, selection) = AsyncStream.makeStream(of: Server.self)

@@ -4,7 +4,7 @@ import NotificationStreams
 import NotificationStreamsTestSupport
 import Testing
 
-@Suite("Errors in forLatest", .timeLimit(.minutes(1)))
+@Suite("Errors in forLatest", .timeLimit(.minutes(5)))
 struct ForLatestErrorTests {
     @Test("if a body throws while the sequence waits, the wait is cancelled, and the error is thrown when it has ended")
     func bodyThrows() {

@@ -17,7 +17,7 @@ private actor Caller {
     }
 }
 
-@Suite("The tasks of forLatest", .timeLimit(.minutes(1)))
+@Suite("The tasks of forLatest", .timeLimit(.minutes(5)))
 struct ForLatestTaskTests {
     @TaskLocal private static var mark = "none"
 

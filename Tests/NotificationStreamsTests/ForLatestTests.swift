@@ -54,7 +54,7 @@ private final class Selections: Sendable {
     }
 }
 
-@Suite("forLatest", .timeLimit(.minutes(1)))
+@Suite("forLatest", .timeLimit(.minutes(5)))
 struct ForLatestTests {
     @Test("a different identity cancels the body, and the next body begins only after that one has ended")
     func waitsForTheEnd() {

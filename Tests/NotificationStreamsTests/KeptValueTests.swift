@@ -4,7 +4,7 @@ import NotificationStreams
 import NotificationStreamsTestSupport
 import Testing
 
-@Suite("A shared load that keeps its value", .timeLimit(.minutes(1)))
+@Suite("A shared load that keeps its value", .timeLimit(.minutes(5)))
 struct KeptValueTests {
     let loads = Loads()
 

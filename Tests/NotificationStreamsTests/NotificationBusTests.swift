@@ -5,7 +5,7 @@ import Testing
 
 @testable import NotificationStreams
 
-@Suite("The notification bus", .timeLimit(.minutes(1)))
+@Suite("The notification bus", .timeLimit(.minutes(5)))
 struct NotificationBusTests {
     let bus = NotificationBus()
 

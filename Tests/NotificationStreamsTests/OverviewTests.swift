@@ -5,7 +5,7 @@ import NotificationStreamsTestSupport
 import Testing
 
 /// The examples in NotificationStreams.md, unchanged.
-@Suite("The examples of the overview", .timeLimit(.minutes(1)))
+@Suite("The examples of the overview", .timeLimit(.minutes(5)))
 struct OverviewTests {
     @Test("the selected server's status is shown")
     func follows() async {

@@ -4,7 +4,7 @@ import NotificationStreams
 import NotificationStreamsTestSupport
 import Testing
 
-@Suite("A refresh action", .timeLimit(.minutes(1)))
+@Suite("A refresh action", .timeLimit(.minutes(5)))
 struct RefreshActionTests {
     @Test("it is called like a function, and returns when the action has ended")
     func calls() {

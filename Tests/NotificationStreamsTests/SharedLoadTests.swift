@@ -4,7 +4,7 @@ import NotificationStreams
 import NotificationStreamsTestSupport
 import Testing
 
-@Suite("A shared load", .timeLimit(.minutes(1)))
+@Suite("A shared load", .timeLimit(.minutes(5)))
 struct SharedLoadTests {
     let loads = Loads()
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import StatusDaemon
 
-@Suite("Callers that wait for a batch to be saved", .timeLimit(.minutes(1)))
+@Suite("Callers that wait for a batch to be saved", .timeLimit(.minutes(5)))
 @EventLoop
 struct BatchWaitersTests {
     // The tasks are unstructured: each test cancels or awaits its own tasks.

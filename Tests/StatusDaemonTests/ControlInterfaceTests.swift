@@ -14,7 +14,7 @@ import Varlink
 
 @testable import StatusDaemon
 
-@Suite("The control interface", .timeLimit(.minutes(1)))
+@Suite("The control interface", .timeLimit(.minutes(5)))
 @EventLoop struct ControlInterfaceTests {
     private let fixture: DaemonFixture
 

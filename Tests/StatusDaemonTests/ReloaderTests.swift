@@ -9,7 +9,7 @@ import Testing
 
 @testable import StatusDaemon
 
-@Suite("Reloading", .timeLimit(.minutes(1))) struct ReloaderTests {
+@Suite("Reloading", .timeLimit(.minutes(5))) struct ReloaderTests {
     @EventLoop private func makeReloader() throws -> Reloader {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let directories = try DaemonDirectories(environment: ["RUNTIME_DIRECTORY": "/nonexistent"], isRoot: false)

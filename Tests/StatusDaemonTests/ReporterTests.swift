@@ -9,7 +9,7 @@ import Testing
 
 @testable import StatusDaemon
 
-@Suite("Reporters", .timeLimit(.minutes(1))) struct ReporterTests {
+@Suite("Reporters", .timeLimit(.minutes(5))) struct ReporterTests {
     private let monitor = StatusMonitor()
     private let recorder = LogRecorder()
     private let name: ServerName

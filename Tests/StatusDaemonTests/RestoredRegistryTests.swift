@@ -9,7 +9,7 @@ import Testing
 
 @testable import StatusDaemon
 
-@Suite("The registry after a restart", .timeLimit(.minutes(1)))
+@Suite("The registry after a restart", .timeLimit(.minutes(5)))
 @EventLoop struct RestoredRegistryTests {
     private let fixture: DaemonFixture
 

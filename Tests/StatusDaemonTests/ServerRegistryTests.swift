@@ -11,7 +11,7 @@ import Testing
 
 @testable import StatusDaemon
 
-@Suite("The registry of servers", .timeLimit(.minutes(1)))
+@Suite("The registry of servers", .timeLimit(.minutes(5)))
 @EventLoop struct ServerRegistryTests {
     private let fixture: DaemonFixture
 

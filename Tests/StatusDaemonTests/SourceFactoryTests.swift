@@ -9,7 +9,7 @@ import Testing
 
 @testable import StatusDaemon
 
-@Suite("The factory of sources", .timeLimit(.minutes(1)))
+@Suite("The factory of sources", .timeLimit(.minutes(5)))
 @EventLoop struct SourceFactoryTests {
     private let fixture: DaemonFixture
     private let name: ServerName

@@ -9,7 +9,7 @@ import Varlink
 
 @testable import StatusDaemon
 
-@Suite("The watchdog's probe", .timeLimit(.minutes(1)))
+@Suite("The watchdog's probe", .timeLimit(.minutes(5)))
 @EventLoop struct WatchdogProbeTests {
     private let monitor = StatusMonitor()
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import StatusMonitor
 
-@Suite("The watcher of the selected server", .timeLimit(.minutes(1))) struct SelectionWatcherTests {
+@Suite("The watcher of the selected server", .timeLimit(.minutes(5))) struct SelectionWatcherTests {
     private let fixture = MonitorFixture()
     private let reporter = RecordingReporter()
 

@@ -4,7 +4,7 @@ import StatusModel
 import StatusMonitor
 import Testing
 
-@Suite("Waiting for a state", .timeLimit(.minutes(1))) struct StateWaitTests {
+@Suite("Waiting for a state", .timeLimit(.minutes(5))) struct StateWaitTests {
     private func wait(in fixture: MonitorFixture, for text: String) -> StateWait {
         fixture.monitor.wait(for: name("a")) { $0.status?.text.rawValue == text }
     }

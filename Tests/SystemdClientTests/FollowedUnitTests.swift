@@ -100,7 +100,7 @@ import Testing
     }
 }
 
-@Suite("A follower of a unit", .timeLimit(.minutes(1)))
+@Suite("A follower of a unit", .timeLimit(.minutes(5)))
 @EventLoop struct UnitFollowerTests {
     /// A follower, and the reports that it received.
     @EventLoop

@@ -6,7 +6,7 @@ import Testing
 @testable import EventLoopIO
 @testable import SystemdClient
 
-@Suite("Sockets from the service manager", .timeLimit(.minutes(1))) struct ListeningSocketsTests {
+@Suite("Sockets from the service manager", .timeLimit(.minutes(5))) struct ListeningSocketsTests {
     @Test("are returned by name, each once, and do not block")
     func handedOut() {
         let descriptors = (0..<3).map { _ in socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0) }

@@ -5,7 +5,7 @@ import Testing
 @testable import EventLoopIO
 @testable import SystemdClient
 
-@Suite("Barriers to the service manager", .timeLimit(.minutes(1)))
+@Suite("Barriers to the service manager", .timeLimit(.minutes(5)))
 @EventLoop struct SharedBarrierTests {
     /// A receiver that reaches a barrier when the test says so.
     @EventLoop private final class Receiver {

@@ -6,7 +6,7 @@ import Testing
 @testable import EventLoopIO
 @testable import SystemdClient
 
-@Suite("Units on a bus", .timeLimit(.minutes(1)))
+@Suite("Units on a bus", .timeLimit(.minutes(5)))
 @EventLoop struct UnitBusTests {
     private let bus: FakeBus
     private let units: UnitBus

@@ -6,7 +6,7 @@ import Testing
 @testable import EventLoopIO
 @testable import SystemdClient
 
-@Suite("The states of a unit", .timeLimit(.minutes(1)))
+@Suite("The states of a unit", .timeLimit(.minutes(5)))
 @EventLoop struct UnitStatesTests {
     private let bus: FakeBus
     private let units: UnitBus

@@ -48,7 +48,7 @@ private struct FakeManager {
 }
 
 /// Each test runs in its own process, because the manager's address is in the environment.
-@Suite("A service under systemd", .timeLimit(.minutes(1))) struct SystemdServiceTests {
+@Suite("A service under systemd", .timeLimit(.minutes(5))) struct SystemdServiceTests {
     private static func run(
         _ systemd: SystemdService, _ body: (ServiceGroup) async throws -> Void
     ) async throws {

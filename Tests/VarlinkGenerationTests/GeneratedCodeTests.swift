@@ -5,7 +5,7 @@ import Testing
 import Varlink
 
 /// Tests of the code that was generated from `org.example.shop`.
-@Suite("Generated code", .timeLimit(.minutes(1))) struct GeneratedCodeTests {
+@Suite("Generated code", .timeLimit(.minutes(5))) struct GeneratedCodeTests {
     @Test("types of every kind arrive unchanged")
     func types() async throws {
         try await Shop.run { client, _ in

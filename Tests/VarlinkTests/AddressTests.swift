@@ -6,7 +6,7 @@ import Testing
 
 @testable import Varlink
 
-@Suite("Addresses", .timeLimit(.minutes(1)))
+@Suite("Addresses", .timeLimit(.minutes(5)))
 struct AddressTests {
     @Test(
         "each kind of address is parsed, and its description is the same text",
@@ -150,7 +150,7 @@ struct AddressTests {
     }
 }
 
-@Suite("A client without a service", .timeLimit(.minutes(1)))
+@Suite("A client without a service", .timeLimit(.minutes(5)))
 struct MissingServiceTests {
     @Test("without a listener, the error says so")
     func findsNoService() async throws {

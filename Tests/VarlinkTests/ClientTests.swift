@@ -7,7 +7,7 @@ import Testing
 
 @testable import Varlink
 
-@Suite("The client", .timeLimit(.minutes(1)))
+@Suite("The client", .timeLimit(.minutes(5)))
 struct ClientTests {
     private func code(_ error: any Error) -> VarlinkClientError.Code? { (error as? VarlinkClientError)?.code }
 

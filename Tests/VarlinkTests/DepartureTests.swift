@@ -6,7 +6,7 @@ import Testing
 
 @testable import Varlink
 
-@Suite("Clients that leave", .timeLimit(.minutes(1)))
+@Suite("Clients that leave", .timeLimit(.minutes(5)))
 struct DepartureTests {
     @Test("a client that has closed its sending side still gets the answers to its calls")
     func answersAfterHalfClose() async throws {

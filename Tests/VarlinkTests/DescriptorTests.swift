@@ -6,7 +6,7 @@ import Testing
 
 @testable import Varlink
 
-@Suite("Descriptors that clients send", .timeLimit(.minutes(1)))
+@Suite("Descriptors that clients send", .timeLimit(.minutes(5)))
 struct DescriptorTests {
     /// Makes `body` send the writing end of a pipe, which this side then closes; returns whether the other side also
     /// closes it.

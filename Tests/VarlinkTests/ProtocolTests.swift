@@ -5,7 +5,7 @@ import Testing
 
 @testable import Varlink
 
-@Suite("The protocol", .timeLimit(.minutes(1)))
+@Suite("The protocol", .timeLimit(.minutes(5)))
 struct ProtocolTests {
     @Test("a call is answered")
     func answers() async throws {

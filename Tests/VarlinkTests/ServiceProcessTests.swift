@@ -7,7 +7,7 @@ import Testing
 @testable import Varlink
 
 /// The services are scripts of /bin/sh, which answer without reading the calls.
-@Suite("Services that are started for a connection", .timeLimit(.minutes(1)))
+@Suite("Services that are started for a connection", .timeLimit(.minutes(5)))
 struct ServiceProcessTests {
     private struct Answer: JSONReadable, Sendable {
         var text = ""

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Varlink
 
-@Suite("The life of a service", .timeLimit(.minutes(1)))
+@Suite("The life of a service", .timeLimit(.minutes(5)))
 struct ServiceTests {
     /// Runs a service until `body` returns; `body` can cancel its task and wait for it.
     private func run(

@@ -12,8 +12,8 @@ import socket
 import time
 import unicodedata
 
-from harness.attacker import Attacker, as_user, need_root
-from harness.bystander import Bystander
+from harness.attacker import Attacker, need_root
+from harness.bystander import USER, Bystander
 from harness.daemon import NOBODY, Daemon
 from harness.runner import test
 from harness.varlink import Connection, VarlinkError
@@ -570,12 +570,6 @@ def fill_up(path):
     return kept
 
 
-def ask_once(path):
-    """Gets an answer, or raises an OSError."""
-    with Connection(path) as connection:
-        connection.call("Describe", {"server": "server7"})
-
-
 @test("users who take all connections that they can get lock out neither root nor connected clients", limit=120)
 def crowds():
     need_root()
@@ -584,11 +578,14 @@ def crowds():
         with daemon.connect() as connection:
             for number in range(1000):  # most of them without a notify socket, because the descriptors do not suffice
                 connection.call("Post", {"server": f"server{number}", "text": "here"})
-        bystander = stack.enter_context(Bystander(daemon))
+        os.seteuid(USER)
+        connected = stack.enter_context(daemon.connect())
+        os.seteuid(0)
+        bystander = stack.enter_context(Bystander(daemon, user=0))
         crowd = [stack.enter_context(Attacker(fill_up, daemon.socket, user=50_000 + number)) for number in range(20)]
         for attacker in crowd:
             attacker.wait()
-        as_user(0, ask_once, daemon.socket)
+        connected.call("Describe", {"server": "server7"})
         bystander.finish("users who take all connections")
         lines = daemon.log().count("refused a connection")
         assert 0 < lines < 100, f"{lines} lines in the log"

@@ -274,13 +274,11 @@ def locked_directories():
     def compete(daemon):
         os.nice(19)
         opened = [folder for folder in (daemon.runtime, daemon.runtime / "notify") if not refused(os.open, folder, os.O_RDONLY)]
-        parent = os.getpid()
         for _ in range(20):
             if os.fork() == 0:
-                while os.getppid() == parent:
+                while True:
                     with contextlib.suppress(OSError):
                         os.mkdir(daemon.runtime / "notify" / "x")
-                os._exit(0)
         (daemon.folder / "notes" / "opened").write_text(f"{opened} {refused(os.stat, daemon.notify_path('backup'))}")
         return opened
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import EventLoopIO
 import Varlink
+
+@testable import EventLoopIO
 
 /// An interface that does whatever a test needs, and records what happened.
 @EventLoop
@@ -38,6 +39,8 @@ final class TestInterface: VarlinkInterface {
 
     /// The texts of the calls of Echo, in order.
     private(set) var echoed: [String] = []
+    /// The loop's turn in which the last of them was handled.
+    private(set) var turnOfLastEcho = EventLoop.executor.turnNumber
     /// The number of calls of Fill.
     private(set) var filled = 0
     /// Whether to keep the calls.
@@ -71,6 +74,7 @@ final class TestInterface: VarlinkInterface {
             case "Echo":
                 let text = try call.parameters(EchoParameters.self).text
                 echoed.append(text)
+                turnOfLastEcho = EventLoop.executor.turnNumber
                 call.reply { $0.member("text", text) }
             case "Fail": call.fail(VarlinkError("org.example.test.Failed") { $0.member("reason", "asked to") })
             case "Wait": wait(call) { $0.reply() }
