@@ -60,9 +60,10 @@ extension Ledger {
     /// The event of an entry, with the state of a newer entry if the reader has seen that; nil if it is not needed.
     private func event(at revision: Int, newer: Int?) -> Event? {
         let cursor = Cursor(epoch: epoch, revision: revision)
-        guard case .event(let kind) = log[revision].kind else { return Event(kind: .alive, cursor: cursor) }
+        let entry = log[revision]
+        guard case .event(let kind) = entry.kind else { return Event(kind: .alive, cursor: cursor) }
         guard let newer else {
-            return Event(kind: kind, cursor: cursor, snapshot: log[revision].snapshot, caller: log[revision].caller)
+            return Event(kind: kind, cursor: cursor, snapshot: entry.snapshot, caller: entry.caller)
         }
         // A removed server is not in the snapshot, and the next event moves the selection away from it.
         if log[newer].kind == .event(.removed) { return nil }

@@ -188,7 +188,7 @@ struct Reader {
 
     /// Notes that the servers of a snapshot were read up to `last`, or all if nil.
     mutating func noteServers(upTo last: ServerName?, in log: borrowing EventLog) {
-        guard case .servers(var progress?, var unread) = next else { return }
+        guard case .servers(let progress?, var unread) = next else { return }
         progress.note(upTo: last, at: log.latest)
         guard progress.isComplete else { return next = .servers(progress, unread) }
         unread.snapshot = progress

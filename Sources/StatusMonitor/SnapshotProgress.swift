@@ -6,7 +6,7 @@ import StatusModel
 ///
 /// It decides which events the snapshot contains, so that no event is lost or repeated. For each piece, it knows the
 /// last server and the revision at which the piece was read.
-struct SnapshotProgress {
+final class SnapshotProgress {
     private struct Piece {
         /// Nil in the last piece, which covers all remaining servers.
         var last: ServerName?
@@ -42,7 +42,7 @@ struct SnapshotProgress {
     var last: ServerName? { pieces.last?.last }
 
     /// Notes that the servers up to `last`, or all if nil, were read at a revision.
-    mutating func note(upTo last: ServerName?, at revision: Int) {
+    func note(upTo last: ServerName?, at revision: Int) {
         newest = nil
         if pieces.last?.revision == revision {
             pieces[pieces.count - 1].last = last
@@ -60,7 +60,7 @@ struct SnapshotProgress {
     }
 
     /// The newest entry of a server in the snapshot, if it is newer than the entry of its selection.
-    mutating func newestEntry(of name: ServerName, after revision: Int, in log: borrowing EventLog) -> Newest {
+    func newestEntry(of name: ServerName, after revision: Int, in log: borrowing EventLog) -> Newest {
         guard let read = self.revision(of: name), read > revision else { return .none }
         if newest == nil { newest = newestOfSelected(in: log) }
         guard let newest, newest.count <= Self.maximumSelected else { return .tooMany }

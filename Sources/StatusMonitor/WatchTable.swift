@@ -13,7 +13,7 @@ struct WatchTable {
     private var ofAll: [Int] = []
     private var ofProbe: [Int] = []
 
-    private static let vacant = Reader(of: .probe, updates: false, wake: { _ in }, at: 0)
+    private static var vacant: Reader { Reader(of: .probe, updates: false, wake: { _ in }, at: 0) }
 
     /// The number of readers.
     var count: Int { readers.count - vacantPlaces.count }

@@ -64,14 +64,14 @@ public actor EventLoop {
     ///
     /// Use it for work that one pass does for many callers, such as a flush after a batch of messages.
     @EventLoop public static func atEndOfTurn(_ body: @escaping @EventLoop () -> Void) {
-        executor.endOfTurn.append { assumeIsolated(body) }
+        executor.endOfTurn.append(body)
     }
 
     /// Runs `body` in the next turn that has time for it, after the loop has checked for new events.
     ///
     /// Use it after a ``TurnShare`` is used up.
     @EventLoop public static func atNextTurn(_ body: @escaping @EventLoop () -> Void) {
-        executor.nextTurn.append { assumeIsolated(body) }
+        executor.nextTurn.append(body)
     }
 
     /// Runs `body` isolated to the loop, or stops the process if the caller is not on the loop's thread.

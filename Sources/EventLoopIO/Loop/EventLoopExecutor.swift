@@ -51,9 +51,9 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     /// The descriptors of ``IOSource``s and of the loop itself; used on the thread only.
     let pollSet = PollSet()
     /// The closures of ``EventLoop/atEndOfTurn(_:)``; used on the thread only.
-    var endOfTurn: [() -> Void] = []
+    var endOfTurn: [@EventLoop () -> Void] = []
     /// The closures of ``EventLoop/atNextTurn(_:)``; used on the thread only.
-    var nextTurn: Deque<() -> Void> = []
+    var nextTurn: Deque<@EventLoop () -> Void> = []
     /// How much of this turn each ready descriptor and closure may take; used on the thread only.
     private(set) var share = EventLoopExecutor.turn
 
@@ -140,7 +140,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
             turnNumber &+= 1
             share = Self.turn / max(1, pollSet.readyCount + nextTurn.count)
             pollSet.dispatch(wakeUp: wakeUp)
-            runNextTurn()
+            EventLoop.assumeIsolated { runNextTurn() }
         }
     }
 
@@ -154,7 +154,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         while true {
             repeat {
                 runJobs(&backlog, share)
-                runEndOfTurn()
+                EventLoop.assumeIsolated { runEndOfTurn() }
             } while !endOfTurn.isEmpty && !share.isUsedUp
             guard mustPrepare, dispatchSDEvent() else { return !endOfTurn.isEmpty }
             if share.isUsedUp { return true }
@@ -164,7 +164,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     /// Runs the closures that waited for this turn, in order, until the turn is used up; at least one.
     ///
     /// The rest wait for the next turn, so that many costly ones do not delay what becomes ready meanwhile.
-    private func runNextTurn() {
+    @EventLoop private func runNextTurn() {
         let share = TurnShare(Self.turn)
         var count = nextTurn.count
         while count > 0, let body = nextTurn.popFirst() {
@@ -215,7 +215,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         }
     }
 
-    private func runEndOfTurn() {
+    @EventLoop private func runEndOfTurn() {
         while !endOfTurn.isEmpty {
             let bodies = endOfTurn
             endOfTurn.removeAll(keepingCapacity: true)

@@ -58,7 +58,7 @@ final class ChangeRecorder {
     private func take(_ event: Event, at now: Timestamp) {
         switch event.kind {
         case .changed:
-            if let server = event.server, isConfirmation(server) { return }
+            if !restored.isEmpty, let server = event.server, isConfirmation(server) { return }
             record(.changed, event, at: now)
         case .selected: record(.selected, event, at: now)
         case .added: record(.added, event, at: now)
@@ -80,7 +80,7 @@ final class ChangeRecorder {
 
     /// Whether a report only confirms a status from before the restart, which already has an entry.
     private func isConfirmation(_ server: ServerState) -> Bool {
-        guard !restored.isEmpty, let old = restored.removeValue(forKey: server.name) else { return false }
+        guard let old = restored.removeValue(forKey: server.name) else { return false }
         guard server.isRestored else { return old.isShown(like: server) }
         restored[server.name] = server
         return false

@@ -25,8 +25,8 @@ struct RecordedChange {
     var server: ServerState? { snapshot?.state }
 
     var subject: Subject {
-        guard kind != .selected, let server else { return .selection }
-        return .server(server.name)
+        guard kind != .selected, let name = snapshot?.state.name else { return .selection }
+        return .server(name)
     }
 }
 

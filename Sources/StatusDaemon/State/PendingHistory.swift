@@ -10,30 +10,42 @@ struct PendingHistory {
     /// The maximum number of entries of one server, and of all together; beyond it, each server has one more.
     private static let (mostOfServer, mostOfAll) = (20, 1024)
 
+    /// The share of one server.
+    private struct Share {
+        /// The number of its entries.
+        var count = 0
+        /// The newest of its further changes.
+        var newest: RecordedChange?
+
+        /// Takes a change; returns whether it is an entry of its own.
+        mutating func take(_ change: RecordedChange, mayAdd: Bool) -> Bool {
+            guard mayAdd, count < mostOfServer else {
+                let omitted = newest.map { $0.omitted + 1 } ?? change.omitted
+                newest = change
+                newest?.omitted = omitted
+                return false
+            }
+            count += 1
+            return true
+        }
+    }
+
     private var entries: [RecordedChange] = []
-    /// The number of entries of each server.
-    private var counts: [RecordedChange.Subject: Int] = [:]
-    /// The newest changes of servers that have reached the limit.
-    private var newest: [RecordedChange.Subject: RecordedChange] = [:]
+    private var shares: [RecordedChange.Subject: Share] = [:]
     /// The number of entries that were dropped since a batch was last saved.
     private(set) var dropped = 0
 
     mutating func add(_ change: RecordedChange) {
-        let subject = change.subject
-        guard counts[subject, default: 0] < Self.mostOfServer, entries.count < Self.mostOfAll else {
-            var change = change
-            if let former = newest[subject] { change.omitted = former.omitted + 1 }
-            newest[subject] = change
-            return
+        if shares[change.subject, default: Share()].take(change, mayAdd: entries.count < Self.mostOfAll) {
+            entries.append(change)
         }
-        counts[subject, default: 0] += 1
-        entries.append(change)
     }
 
     /// Takes all entries, in their order.
     mutating func take() -> [RecordedChange] {
-        defer { (entries, counts, newest) = ([], [:], [:]) }
-        return newest.isEmpty ? entries : (entries + newest.values).sorted { $0.revision < $1.revision }
+        defer { (entries, shares) = ([], [:]) }
+        let newest = shares.values.compactMap(\.newest)
+        return newest.isEmpty ? entries : (entries + newest).sorted { $0.revision < $1.revision }
     }
 
     /// Takes back entries that could not be saved; if there are too many, the oldest are dropped.

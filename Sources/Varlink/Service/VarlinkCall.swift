@@ -25,11 +25,11 @@ public final class VarlinkCall {
     /// Whether the method changes nothing (``VarlinkInterface/onlyReads(_:)``).
     public var onlyReads: Bool { route.onlyReads }
     /// Whether the client wants more than one reply.
-    public var wantsMore: Bool { envelope.wantsMore }
+    public let wantsMore: Bool
     /// Whether the client wants no reply.
-    public var isOneway: Bool { envelope.isOneway }
+    public let isOneway: Bool
     /// Whether the client wants to speak another protocol after the reply, which this service does not support.
-    var wantsUpgrade: Bool { envelope.wantsUpgrade }
+    let wantsUpgrade: Bool
     let route: Route
     /// Whether it comes from this process (``VarlinkService/add(_:isInternal:)``).
     public var isInternal: Bool { connection.isInternal }
@@ -39,16 +39,19 @@ public final class VarlinkCall {
     public var caller: PeerCredentials { connection.caller }
 
     private let connection: ServerConnection
-    private let envelope: CallEnvelope
+    /// The range of its parameters in its text; nil if there are none.
+    private let parameters: Range<Int>?
     /// The call's text, which is valid while its handler runs.
     private var message: UnsafeRawBufferPointer?
     private var state = State.open
     private var onDeparture: CheckedContinuation<Void, Never>?
 
     init(
-        _ envelope: CallEnvelope, route: Route, in message: UnsafeRawBufferPointer, connection: ServerConnection
+        _ envelope: borrowing CallEnvelope, route: Route, in message: UnsafeRawBufferPointer,
+        connection: ServerConnection
     ) {
-        self.envelope = envelope
+        (wantsMore, isOneway, wantsUpgrade) = (envelope.wantsMore, envelope.isOneway, envelope.wantsUpgrade)
+        parameters = envelope.parameters
         self.route = route
         self.message = message
         self.connection = connection
@@ -57,8 +60,8 @@ public final class VarlinkCall {
     deinit {
         guard state != .ended, state != .detached else { return }
         // The call can no longer be answered, and the client must not wait forever.
-        EventLoop.perform { [connection, route, envelope] in
-            connection.callWasForgotten(route.fullName, isOneway: envelope.isOneway)
+        EventLoop.perform { [connection, route, isOneway] in
+            connection.callWasForgotten(route.fullName, isOneway: isOneway)
         }
     }
 
@@ -72,7 +75,7 @@ public final class VarlinkCall {
     ) throws(VarlinkError) -> Parameters {
         guard let message else { preconditionFailure("a call's parameters are read before its handler returns") }
         do throws(JSONError) {
-            return try JSONReader.readParameters(message, envelope.parameters, as: Parameters.self)
+            return try JSONReader.readParameters(message, parameters, as: Parameters.self)
         } catch {
             throw .invalidParameter(error.member ?? "parameters")
         }

@@ -58,10 +58,13 @@ final class Route {
     }
 
     /// Whether these bytes are the full name.
-    func isNamed(_ name: UnsafeRawBufferPointer) -> Bool {
+    ///
+    /// Not isolated, because an isolated closure would check for each call that it runs on the loop.
+    nonisolated func isNamed(_ name: UnsafeRawBufferPointer) -> Bool {
         guard let start = name.baseAddress, name.count == fullName.utf8.count else { return false }
-        var fullName = fullName
-        return fullName.withUTF8 { bytes in bytes.baseAddress.map { memcmp($0, start, name.count) == 0 } ?? false }
+        return fullName.utf8.withContiguousStorageIfAvailable { bytes in
+            bytes.baseAddress.map { memcmp($0, start, name.count) == 0 }
+        } == true
     }
 
     /// The routes of all methods of an interface.

@@ -16,10 +16,18 @@ package final class Transport {
         case descriptors
     }
 
-    private struct Socket {
+    private final class Socket {
         let descriptor: OwnedDescriptor
         let source: IOSource
         let onReady: @EventLoop (IOSource.Events) -> Void
+
+        init(
+            _ descriptor: OwnedDescriptor, _ source: IOSource, _ onReady: @escaping @EventLoop (IOSource.Events) -> Void
+        ) {
+            self.descriptor = descriptor
+            self.source = source
+            self.onReady = onReady
+        }
     }
 
     private enum State {
@@ -83,7 +91,7 @@ package final class Transport {
     package func open(_ onReady: @escaping @EventLoop (IOSource.Events) -> Void) throws(IOError) {
         guard case .unopened(let descriptor) = state else { return }
         let source = try IOSource(descriptor, events: []) { [unowned self] in ready($0) }
-        state = .open(Socket(descriptor: descriptor, source: source, onReady: onReady))
+        state = .open(Socket(descriptor, source, onReady))
         watch()
     }
 
