@@ -259,7 +259,7 @@ struct LimitTests {
         func wait() {
             EventLoop.atNextTurn {
                 if self.isOver { return }
-                let share = TurnShare(.milliseconds(1))
+                let share = TurnShare(nanoseconds: 1_000_000)
                 while !share.isUsedUp {}
                 self.wait()
             }

@@ -129,18 +129,15 @@ public struct TurnShare: Sendable {
     private let end: UInt64
 
     /// Begins a share of the current turn.
-    @EventLoop public init() { self.init(EventLoop.executor.share) }
+    @EventLoop public init() { self.init(nanoseconds: EventLoop.executor.share) }
 
-    /// Begins a share of a given length, which must be less than a second.
-    public init(_ duration: Duration) { end = Self.now + duration.nanoseconds }
+    /// Begins a share of a given length.
+    ///
+    /// Not of a `Duration`, whose 128-bit division would cost more than the rest of an idle turn.
+    public init(nanoseconds: UInt64) { end = Self.now + nanoseconds }
 
     /// Whether the rest must wait for the next turn (``EventLoop/atNextTurn(_:)``).
     public var isUsedUp: Bool { Self.now >= end }
 
     private static var now: UInt64 { nanoseconds(of: CLOCK_MONOTONIC) }
-}
-
-extension Duration {
-    /// Whole nanoseconds of a duration of less than a second.
-    fileprivate var nanoseconds: UInt64 { UInt64(components.attoseconds / 1_000_000_000) }
 }

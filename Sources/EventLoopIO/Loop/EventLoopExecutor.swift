@@ -52,18 +52,20 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     let pollSet = PollSet()
     /// The closures of ``EventLoop/atEndOfTurn(_:)``; used on the thread only.
     var endOfTurn: [@EventLoop () -> Void] = []
+    /// The closures of the end of the turn that run now; kept for its memory.
+    private var running: [@EventLoop () -> Void] = []
     /// The closures of ``EventLoop/atNextTurn(_:)``; used on the thread only.
     var nextTurn: Deque<@EventLoop () -> Void> = []
-    /// How much of this turn each ready descriptor and closure may take; used on the thread only.
+    /// How much of this turn each ready descriptor and closure may take, in nanoseconds; used on the thread only.
     private(set) var share = EventLoopExecutor.turn
 
     /// The number of this turn, for tests; used on the thread only.
     private(set) var turnNumber: UInt64 = 0
 
-    /// How long a busy turn should last.
+    /// How long a busy turn should last, in nanoseconds.
     ///
     /// A client may have to wait for several turns.
-    private static let turn = Duration.milliseconds(1)
+    private static let turn: UInt64 = 1_000_000
 
     /// Whether sd-event must check its timers before the loop waits; used on the thread only.
     private var mustPrepare = true
@@ -138,7 +140,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
             if pollSet.wait(mayWait: mayWait) { mustPrepare = true }
             if mayWait { inbox.withLock { $0.isAsleep = false } }
             turnNumber &+= 1
-            share = Self.turn / max(1, pollSet.readyCount + nextTurn.count)
+            share = Self.turn / UInt64(max(1, pollSet.readyCount + nextTurn.count))
             pollSet.dispatch(wakeUp: wakeUp)
             EventLoop.assumeIsolated { runNextTurn() }
         }
@@ -150,7 +152,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     ///
     /// - Returns: whether there is more to do in this turn.
     private func runWhatIsDue(_ backlog: inout Backlog) -> Bool {
-        let share = TurnShare(Self.turn)
+        let share = TurnShare(nanoseconds: Self.turn)
         while true {
             repeat {
                 runJobs(&backlog, share)
@@ -165,7 +167,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     ///
     /// The rest wait for the next turn, so that many costly ones do not delay what becomes ready meanwhile.
     @EventLoop private func runNextTurn() {
-        let share = TurnShare(Self.turn)
+        let share = TurnShare(nanoseconds: Self.turn)
         var count = nextTurn.count
         while count > 0, let body = nextTurn.popFirst() {
             count -= 1
@@ -217,9 +219,9 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
 
     @EventLoop private func runEndOfTurn() {
         while !endOfTurn.isEmpty {
-            let bodies = endOfTurn
-            endOfTurn.removeAll(keepingCapacity: true)
-            for body in bodies { body() }
+            swap(&endOfTurn, &running)
+            for body in running { body() }
+            running.removeAll(keepingCapacity: true)
             if inbox.withLock({ !$0.jobs.isEmpty }) { return }
         }
     }

@@ -166,8 +166,8 @@ public final class VarlinkStream {
 /// long, the rest continue in the next turn, so that other clients do not wait for all of them.
 @EventLoop
 final class StreamQueue {
-    /// How much of a turn all streams together may take.
-    private static let share = Duration.milliseconds(20)
+    /// How much of a turn all streams together may take, in nanoseconds.
+    private static let share: UInt64 = 20_000_000
 
     private var waiting: Deque<VarlinkStream> = []
     private var isScheduled = false
@@ -187,7 +187,7 @@ final class StreamQueue {
 
     /// Lets each stream that waits write once.
     func pump() {
-        let share = TurnShare(Self.share)
+        let share = TurnShare(nanoseconds: Self.share)
         // A stream whose client reads as fast as it writes waits again, for the next turn.
         for _ in 0..<waiting.count {
             guard !share.isUsedUp else { return }
