@@ -27,6 +27,26 @@ def become(user, groups=()):
         os.setuid(user)
 
 
+def _report(pipe, user, function, arguments):
+    become(user)
+    try:
+        pipe.send((function(*arguments), None))
+    except OSError as error:
+        pipe.send((None, error))
+
+
+def as_user(user, function, *arguments):
+    """Calls a function in a process of this user; returns what it returns, or raises its OSError."""
+    receiving, sending = _processes.Pipe(duplex=False)
+    process = _processes.Process(target=_report, args=(sending, user, function, arguments), daemon=True)
+    process.start()
+    result, error = receiving.recv()
+    process.join()
+    if error is not None:
+        raise error
+    return result
+
+
 class Attacker:
     """Runs a function in a process of its own, as an unprivileged user if the tests run as root. The process keeps its open
     files until the `with` block ends; then it and the processes that it started are killed."""
