@@ -53,27 +53,22 @@ let package = Package(
         .target(name: "NotificationStreams", dependencies: [deque]),
         .target(
             name: "NotificationStreamsFoundation", dependencies: ["NotificationStreams"]),
-        .systemLibrary(name: "CLinux"),
-        .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
-        // No pkgConfig, which would link libcurl: it is loaded when the first http server needs it.
-        .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-        // No pkgConfig, which would link the shared library.
-        .systemLibrary(name: "CYAML", providers: [.apt(["libyaml-dev"])]),
-        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-        .target(name: "SQLite", dependencies: ["CSQLite"]),
+        // No pkgConfig: the module map names the libraries to link.
+        .systemLibrary(
+            name: "Platform",
+            providers: [.apt(["libsystemd-dev", "libsqlite3-dev", "libyaml-dev", "libcurl4-openssl-dev"])]),
+        .target(name: "SQLite", dependencies: ["Platform"]),
         .target(name: "Suggestions"),
         .target(name: "StreamSafeText"),
-        .target(name: "TerminalText", dependencies: ["CLinux"]),
-        .target(name: "TerminalScreen", dependencies: ["CLinux", "TerminalText"]),
-        .target(name: "YAML", dependencies: ["CYAML", "StreamSafeText"]),
+        .target(name: "TerminalText", dependencies: ["Platform"]),
+        .target(name: "TerminalScreen", dependencies: ["Platform", "TerminalText"]),
+        .target(name: "YAML", dependencies: ["Platform", "StreamSafeText"]),
         .target(name: "Arguments", dependencies: ["Suggestions"]),
-        .target(name: "CExecutorHooks"),
-        .target(
-            name: "EventLoopIO", dependencies: ["CExecutorHooks", "CLinux", "CSystemd", deque]),
+        .target(name: "EventLoopIO", dependencies: ["Platform", deque]),
         .target(name: "LogLimiting", dependencies: ["EventLoopIO", logging]),
         .target(
             name: "SystemdClient",
-            dependencies: ["CLinux", "CSystemd", "StreamSafeText", "EventLoopIO", "LogLimiting", deque, logging]),
+            dependencies: ["Platform", "StreamSafeText", "EventLoopIO", "LogLimiting", deque, logging]),
         .target(
             name: "SystemdServiceLifecycle", dependencies: ["EventLoopIO", "SystemdClient", lifecycle, logging]),
         .target(name: "VarlinkDescription"),
@@ -90,17 +85,19 @@ let package = Package(
             name: "SourceKinds", dependencies: ["StatusModel", "Suggestions", "YAML"],
             path: "Sources/StatusSources", exclude: folders("Source", "Tests"), sources: folders("Settings")),
         .target(
-            name: "StatusWorkers", dependencies: ["CLinux", "EventLoopIO", "SystemdClient", "Varlink", "SourceKinds"]),
+            name: "StatusWorkers",
+            dependencies: ["Platform", "EventLoopIO", "SystemdClient", "Varlink", "SourceKinds"]),
         .target(
             name: "CurlRequests",
-            dependencies: ["CCurl", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds", "StatusWorkers"]),
+            dependencies: ["Platform", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds", "StatusWorkers"]),
         .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"]),
         .target(
-            name: "StatusStore", dependencies: ["CLinux", "SQLite", "StreamSafeText", "StatusModel", "StatusMonitor"]),
+            name: "StatusStore",
+            dependencies: ["Platform", "SQLite", "StreamSafeText", "StatusModel", "StatusMonitor"]),
         .target(
             name: "StatusSources",
             dependencies: [
-                "CLinux", "NotificationStreams", "EventLoopIO", "LogLimiting", "SystemdClient", "Varlink",
+                "Platform", "NotificationStreams", "EventLoopIO", "LogLimiting", "SystemdClient", "Varlink",
                 "StatusModel", "SourceKinds", "StatusWorkers", "StatusMonitor", deque, logging,
             ],
             exclude: folders("Settings", "Tests"), sources: folders("Source")),
@@ -112,14 +109,14 @@ let package = Package(
         .target(
             name: "StatusDaemon",
             dependencies: [
-                "CLinux", "NotificationStreams", "EventLoopIO", "LogLimiting", "SystemdClient", "Varlink",
+                "Platform", "NotificationStreams", "EventLoopIO", "LogLimiting", "SystemdClient", "Varlink",
                 "StatusModel", "SourceKinds", "StatusMonitor", "StatusStore", "StatusSources", "StatusInterface",
                 "StatusConfiguration", logging, lifecycle,
             ]),
         .target(
             name: "StatusCommands",
             dependencies: [
-                "Suggestions", "TerminalText", "TerminalScreen", "Arguments", "CLinux", "EventLoopIO", "Varlink",
+                "Suggestions", "TerminalText", "TerminalScreen", "Arguments", "Platform", "EventLoopIO", "Varlink",
                 "StatusModel", "SourceKinds", "StatusInterface", "StatusConfiguration",
             ]),
         .executableTarget(
@@ -149,7 +146,7 @@ let package = Package(
             name: "LogLimitingTests", dependencies: ["EventLoopIO", "LogLimiting", "StatusTestSupport", logging]),
         .testTarget(
             name: "SystemdClientTests",
-            dependencies: ["CLinux", "CSystemd", "EventLoopIO", "SystemdClient", logging]),
+            dependencies: ["Platform", "EventLoopIO", "SystemdClient", logging]),
         .testTarget(
             name: "SystemdServiceLifecycleTests",
             dependencies: ["EventLoopIO", "SystemdClient", "SystemdServiceLifecycle", lifecycle, logging]),
@@ -158,7 +155,7 @@ let package = Package(
             name: "VarlinkGenerationTests",
             dependencies: ["EventLoopIO", "Varlink", "VarlinkDescription", "VarlinkGeneration", logging],
             plugins: ["VarlinkGeneratorPlugin"]),
-        .testTarget(name: "VarlinkTests", dependencies: ["CLinux", "EventLoopIO", "Varlink", logging]),
+        .testTarget(name: "VarlinkTests", dependencies: ["Platform", "EventLoopIO", "Varlink", logging]),
         .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"]),
         .testTarget(
             name: "CurlRequestsTests", dependencies: ["CurlRequests"]),
@@ -185,7 +182,7 @@ let package = Package(
         .testTarget(
             name: "StatusDaemonTests",
             dependencies: [
-                "CLinux", "EventLoopIO", "LogLimiting", "Varlink", "StatusModel", "SourceKinds", "StatusMonitor",
+                "Platform", "EventLoopIO", "LogLimiting", "Varlink", "StatusModel", "SourceKinds", "StatusMonitor",
                 "StatusSources", "StatusInterface", "StatusConfiguration", "StatusDaemon", "StatusTestSupport", logging,
             ]),
         .testTarget(
@@ -244,7 +241,7 @@ func sanitizers(of target: Target) -> String {
 }
 
 for target in package.targets where ![.system, .plugin].contains(target.type) {
-    if ["CExecutorHooks", "CThreadSanitizer", "FuzzingDriver"].contains(target.name) { continue }
+    if ["CThreadSanitizer", "FuzzingDriver"].contains(target.name) { continue }
     target.swiftSettings = settings
     guard isFuzzing else { continue }
     target.swiftSettings? += [.unsafeFlags(["-O", "-sanitize=\(sanitizers(of: target))"])]

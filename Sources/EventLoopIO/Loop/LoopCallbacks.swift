@@ -3,7 +3,6 @@
 // Functions that C calls. They are nonisolated and in their own file: a closure that is formed in an isolated context
 // and called by C on another thread stops the process.
 
-import CExecutorHooks
 import CLinux
 import Glibc
 import Synchronization
@@ -39,11 +38,12 @@ enum GlobalExecutor {
     /// Makes the loop run all jobs that Dispatch's threads would run.
     ///
     /// Call it before the first task begins.
-    static func install() { statusd_set_global_executor(enqueueOnLoop) }
+    static func install() { linux_replace_global_executor() }
 }
 
 /// Called by the runtime with its own pointer to a job, which is all that an `UnownedJob` consists of.
-private func enqueueOnLoop(_ job: UnsafeMutableRawPointer) {
+@_cdecl("statusd_enqueue")
+func enqueueOnLoop(_ job: UnsafeMutableRawPointer) {
     EventLoop.executor.enqueueConcurrent(unsafeBitCast(job, to: UnownedJob.self))
 }
 

@@ -93,3 +93,18 @@ static inline ssize_t linux_receive(int fd, void *bytes, size_t size, struct lin
     }
     return received;
 }
+
+/* The hook of Swift's concurrency runtime (swift/Runtime/Concurrency.h) for programs with an event loop of their own.
+   It has Swift's calling convention, so it cannot be written in Swift. */
+extern __attribute__((swiftcall)) void (*swift_task_enqueueGlobal_hook)(void *job, void *original);
+
+/* Runs a job of Swift's concurrency runtime as soon as possible; EventLoopIO defines it. */
+extern void statusd_enqueue(void *job);
+
+static inline __attribute__((swiftcall)) void linux_enqueue_global(void *job, void *original) {
+    (void)original;
+    statusd_enqueue(job);
+}
+
+/* Has that function called with each job of Swift's global executor; before the first job only. */
+static inline void linux_replace_global_executor(void) { swift_task_enqueueGlobal_hook = linux_enqueue_global; }
