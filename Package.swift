@@ -55,20 +55,14 @@ let package = Package(
             name: "NotificationStreamsFoundation", dependencies: ["NotificationStreams"]),
         // No pkgConfig: the module map names the libraries to link.
         .systemLibrary(
-            name: "Platform",
+            name: "StatusPlatform",
             providers: [.apt(["libsystemd-dev", "libsqlite3-dev", "libyaml-dev", "libcurl4-openssl-dev"])]),
-        .target(name: "SQLite", dependencies: ["Platform"]),
-        .target(name: "Suggestions"),
-        .target(name: "StreamSafeText"),
-        .target(name: "TerminalText", dependencies: ["Platform"]),
-        .target(name: "TerminalScreen", dependencies: ["Platform", "TerminalText"]),
-        .target(name: "YAML", dependencies: ["Platform", "StreamSafeText"]),
-        .target(name: "Arguments", dependencies: ["Suggestions"]),
-        .target(name: "EventLoopIO", dependencies: ["Platform", deque]),
-        .target(name: "LogLimiting", dependencies: ["EventLoopIO", logging]),
+        .target(name: "StatusSupport", dependencies: ["StatusPlatform"]),
+        .target(name: "YAML", dependencies: ["StatusPlatform", "StatusSupport"]),
+        .target(name: "EventLoopIO", dependencies: ["StatusPlatform", deque, logging]),
         .target(
             name: "SystemdClient",
-            dependencies: ["Platform", "StreamSafeText", "EventLoopIO", "LogLimiting", deque, logging]),
+            dependencies: ["StatusPlatform", "StatusSupport", "EventLoopIO", deque, logging]),
         .target(
             name: "SystemdServiceLifecycle", dependencies: ["EventLoopIO", "SystemdClient", lifecycle, logging]),
         .target(name: "VarlinkDescription"),
@@ -79,25 +73,22 @@ let package = Package(
             path: "Sources/VarlinkGeneratorPlugin"),
         .target(
             name: "Varlink",
-            dependencies: ["StreamSafeText", "EventLoopIO", "LogLimiting", "VarlinkDescription", deque, logging]),
+            dependencies: ["StatusSupport", "EventLoopIO", "VarlinkDescription", deque, logging]),
         .target(name: "StatusModel"),
         .target(
-            name: "SourceKinds", dependencies: ["StatusModel", "Suggestions", "YAML"],
+            name: "SourceKinds", dependencies: ["StatusModel", "StatusSupport", "YAML"],
             path: "Sources/StatusSources", exclude: folders("Source", "Tests"), sources: folders("Settings")),
         .target(
             name: "StatusWorkers",
-            dependencies: ["Platform", "EventLoopIO", "SystemdClient", "Varlink", "SourceKinds"]),
-        .target(
-            name: "CurlRequests",
-            dependencies: ["Platform", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds", "StatusWorkers"]),
+            dependencies: ["StatusPlatform", "EventLoopIO", "SystemdClient", "Varlink", "StatusModel", "SourceKinds"]),
         .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"]),
         .target(
             name: "StatusStore",
-            dependencies: ["Platform", "SQLite", "StreamSafeText", "StatusModel", "StatusMonitor"]),
+            dependencies: ["StatusPlatform", "StatusSupport", "StatusModel", "StatusMonitor"]),
         .target(
             name: "StatusSources",
             dependencies: [
-                "Platform", "NotificationStreams", "EventLoopIO", "LogLimiting", "SystemdClient", "Varlink",
+                "StatusPlatform", "NotificationStreams", "EventLoopIO", "SystemdClient", "Varlink",
                 "StatusModel", "SourceKinds", "StatusWorkers", "StatusMonitor", deque, logging,
             ],
             exclude: folders("Settings", "Tests"), sources: folders("Source")),
@@ -105,24 +96,24 @@ let package = Package(
             name: "StatusInterface", dependencies: ["EventLoopIO", "Varlink", "StatusModel"],
             plugins: ["VarlinkGeneratorPlugin"]),
         .target(
-            name: "StatusConfiguration", dependencies: ["StatusModel", "SourceKinds", "Suggestions", "YAML"]),
+            name: "StatusConfiguration", dependencies: ["StatusModel", "SourceKinds", "StatusSupport", "YAML"]),
         .target(
             name: "StatusDaemon",
             dependencies: [
-                "Platform", "NotificationStreams", "EventLoopIO", "LogLimiting", "SystemdClient", "Varlink",
+                "StatusPlatform", "NotificationStreams", "EventLoopIO", "SystemdClient", "Varlink",
                 "StatusModel", "SourceKinds", "StatusMonitor", "StatusStore", "StatusSources", "StatusInterface",
                 "StatusConfiguration", logging, lifecycle,
             ]),
         .target(
             name: "StatusCommands",
             dependencies: [
-                "Suggestions", "TerminalText", "TerminalScreen", "Arguments", "Platform", "EventLoopIO", "Varlink",
+                "StatusPlatform", "StatusSupport", "EventLoopIO", "Varlink",
                 "StatusModel", "SourceKinds", "StatusInterface", "StatusConfiguration",
             ]),
         .executableTarget(
             name: "statusd",
             dependencies: [
-                "Arguments", "EventLoopIO", "StatusWorkers", "CurlRequests", "StatusModel", "StatusSources",
+                "StatusSupport", "EventLoopIO", "StatusWorkers", "StatusModel", "StatusSources",
                 "StatusInterface", "StatusDaemon", logging,
             ]),
         .executableTarget(name: "statusctl", dependencies: ["StatusCommands"]),
@@ -136,17 +127,12 @@ let package = Package(
         .testTarget(
             name: "NotificationStreamsFoundationTests",
             dependencies: ["NotificationStreams", "NotificationStreamsFoundation", "NotificationStreamsTestSupport"]),
-        .testTarget(name: "TerminalTextTests", dependencies: ["TerminalText"]),
-        .testTarget(name: "TerminalScreenTests", dependencies: ["TerminalScreen"]),
-        .testTarget(name: "ArgumentsTests", dependencies: ["Suggestions", "Arguments"]),
+        .testTarget(name: "StatusSupportTests", dependencies: ["StatusSupport"]),
         .testTarget(name: "YAMLTests", dependencies: ["YAML"]),
-        .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
-        .testTarget(name: "EventLoopIOTests", dependencies: ["EventLoopIO"]),
-        .testTarget(
-            name: "LogLimitingTests", dependencies: ["EventLoopIO", "LogLimiting", "StatusTestSupport", logging]),
+        .testTarget(name: "EventLoopIOTests", dependencies: ["EventLoopIO", "StatusTestSupport", logging]),
         .testTarget(
             name: "SystemdClientTests",
-            dependencies: ["Platform", "EventLoopIO", "SystemdClient", logging]),
+            dependencies: ["StatusPlatform", "EventLoopIO", "SystemdClient", logging]),
         .testTarget(
             name: "SystemdServiceLifecycleTests",
             dependencies: ["EventLoopIO", "SystemdClient", "SystemdServiceLifecycle", lifecycle, logging]),
@@ -155,10 +141,8 @@ let package = Package(
             name: "VarlinkGenerationTests",
             dependencies: ["EventLoopIO", "Varlink", "VarlinkDescription", "VarlinkGeneration", logging],
             plugins: ["VarlinkGeneratorPlugin"]),
-        .testTarget(name: "VarlinkTests", dependencies: ["Platform", "EventLoopIO", "Varlink", logging]),
+        .testTarget(name: "VarlinkTests", dependencies: ["StatusPlatform", "EventLoopIO", "Varlink", logging]),
         .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"]),
-        .testTarget(
-            name: "CurlRequestsTests", dependencies: ["CurlRequests"]),
         .testTarget(
             name: "StatusWorkersTests", dependencies: ["SourceKinds", "StatusWorkers", "Varlink"]),
         .testTarget(
@@ -167,7 +151,7 @@ let package = Package(
                 "NotificationStreams", "NotificationStreamsTestSupport", "StatusModel", "StatusMonitor",
                 "StatusTestSupport",
             ]),
-        .testTarget(name: "StatusStoreTests", dependencies: ["SQLite", "StatusModel", "StatusMonitor", "StatusStore"]),
+        .testTarget(name: "StatusStoreTests", dependencies: ["StatusModel", "StatusMonitor", "StatusStore"]),
         .testTarget(
             name: "StatusSourcesTests",
             dependencies: [
@@ -182,13 +166,13 @@ let package = Package(
         .testTarget(
             name: "StatusDaemonTests",
             dependencies: [
-                "Platform", "EventLoopIO", "LogLimiting", "Varlink", "StatusModel", "SourceKinds", "StatusMonitor",
+                "StatusPlatform", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds", "StatusMonitor",
                 "StatusSources", "StatusInterface", "StatusConfiguration", "StatusDaemon", "StatusTestSupport", logging,
             ]),
         .testTarget(
             name: "StatusCommandsTests",
             dependencies: [
-                "Arguments", "EventLoopIO", "TerminalText", "TerminalScreen", "StatusModel", "SourceKinds",
+                "StatusSupport", "EventLoopIO", "StatusModel", "SourceKinds",
                 "StatusInterface", "StatusConfiguration", "StatusCommands", "Varlink",
             ]),
     ]
@@ -225,9 +209,9 @@ if isFuzzing {
         .executableTarget(
             name: "Fuzzing",
             dependencies: [
-                "FuzzingDriver", "YAML", "StreamSafeText", "EventLoopIO", "VarlinkDescription", "VarlinkGeneration",
+                "FuzzingDriver", "YAML", "StatusSupport", "EventLoopIO", "VarlinkDescription", "VarlinkGeneration",
                 "Varlink", "StatusModel", "SourceKinds", "StatusWorkers", "StatusMonitor", "StatusStore",
-                "StatusSources", "StatusInterface", "StatusConfiguration", "SQLite",
+                "StatusSources", "StatusInterface", "StatusConfiguration",
             ],
             path: "Tests/Fuzzing/Targets"),
     ]

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import EventLoopIO
 import Glibc
 import StatusInterface
 import StatusModel
-import Suggestions
+import StatusSupport
 import Varlink
 
 /// Makes commands that call the daemon.

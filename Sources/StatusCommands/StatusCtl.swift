@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import EventLoopIO
 import Glibc
 import StatusInterface
 import StatusModel
+import StatusSupport
 
 /// The command line of statusctl.
 public enum StatusCtl {

@@ -2,7 +2,7 @@
 
 public import SourceKinds
 import StatusModel
-import Suggestions
+import StatusSupport
 
 /// The result of reading all files.
 public struct LoadedConfiguration: Sendable {

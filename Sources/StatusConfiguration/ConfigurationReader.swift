@@ -2,7 +2,7 @@
 
 import SourceKinds
 import StatusModel
-import Suggestions
+import StatusSupport
 import YAML
 
 /// The contents of one file.

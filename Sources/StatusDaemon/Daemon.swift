@@ -3,7 +3,6 @@
 import CLinux
 import EventLoopIO
 import Glibc
-import LogLimiting
 public import Logging
 import ServiceLifecycle
 import SourceKinds

@@ -2,7 +2,6 @@
 
 import EventLoopIO
 import Glibc
-import LogLimiting
 import Logging
 import ServiceLifecycle
 import StatusConfiguration

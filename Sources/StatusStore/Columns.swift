@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import SQLite
 import StatusModel
-import StreamSafeText
+import StatusSupport
 
 /// Binds the parameters of a statement, from the first to the last.
 struct Parameters {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import SQLite
-
 /// The tables of the store.
 ///
 /// Enumerations are words, so that people can read them with sqlite3(1). Times of the wall clock are in milliseconds

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import SQLite
 public import StatusModel
 public import StatusMonitor
 import Synchronization

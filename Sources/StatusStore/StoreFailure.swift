@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import SQLite
 import StatusModel
 
 /// Why an operation of the store failed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CYAML
-import StreamSafeText
+import StatusSupport
 
 /// The events that libyaml's parser reports, as Swift values.
 struct YAMLEvents {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
-import CurlRequests
 import EventLoopIO
 import Glibc
 import Logging
@@ -9,6 +7,7 @@ import StatusDaemon
 import StatusInterface
 import StatusModel
 import StatusSources
+import StatusSupport
 import StatusWorkers
 
 /// The command line of the daemon.

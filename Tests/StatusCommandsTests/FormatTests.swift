@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import StatusModel
+import StatusSupport
 import Testing
 
 @testable import StatusCommands

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
-import TerminalText
+import StatusSupport
 import Testing
 
 @testable import StatusCommands

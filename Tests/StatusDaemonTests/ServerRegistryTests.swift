@@ -2,7 +2,6 @@
 
 import EventLoopIO
 import Glibc
-import LogLimiting
 import StatusInterface
 import StatusModel
 import StatusMonitor

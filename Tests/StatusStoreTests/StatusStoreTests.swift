@@ -2,7 +2,6 @@
 
 import Foundation
 import Glibc
-import SQLite
 import StatusModel
 import StatusMonitor
 import StatusStore

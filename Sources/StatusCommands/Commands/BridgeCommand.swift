@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import EventLoopIO
 import Glibc
 import StatusInterface
+import StatusSupport
 import Varlink
 
 /// The command `statusctl bridge`, which `statusctl --host` runs on the other host.

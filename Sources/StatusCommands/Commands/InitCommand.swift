@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import EventLoopIO
 import Glibc
 import SourceKinds
 import StatusConfiguration
 import StatusInterface
 import StatusModel
-import TerminalText
+import StatusSupport
 import Varlink
 
 /// The command `statusctl init`.

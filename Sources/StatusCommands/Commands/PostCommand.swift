@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import SourceKinds
 import StatusInterface
 import StatusModel
+import StatusSupport
 import Varlink
 
 /// The command `statusctl post`.

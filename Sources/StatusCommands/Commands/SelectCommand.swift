@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import StatusInterface
+import StatusSupport
 
 /// The command `statusctl select`.
 enum SelectCommand {

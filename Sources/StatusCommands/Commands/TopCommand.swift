@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import EventLoopIO
 import StatusInterface
-import TerminalScreen
+import StatusSupport
 import Varlink
 
 /// The command `statusctl top`.

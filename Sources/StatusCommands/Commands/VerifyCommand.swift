@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import EventLoopIO
 import Glibc
 public import SourceKinds
 import StatusConfiguration
 import StatusModel
+import StatusSupport
 public import Varlink
 
 /// The command `statusctl verify`.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import EventLoopIO
 import StatusInterface
 import StatusModel
+import StatusSupport
 import Varlink
 
 /// The command `statusctl watch`.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import EventLoopIO
 import Glibc
+import StatusSupport
 import Varlink
 
 /// Another host, reached with ssh(1), as by systemctl(1).

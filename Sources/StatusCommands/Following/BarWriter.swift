@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import EventLoopIO
 import StatusInterface
 import StatusModel
+import StatusSupport
 
 /// Writes what a follower notices as lines for a status bar.
 @EventLoop

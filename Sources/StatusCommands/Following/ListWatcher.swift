@@ -4,7 +4,7 @@ import EventLoopIO
 import Glibc
 import StatusInterface
 import StatusModel
-import TerminalText
+import StatusSupport
 import Varlink
 
 /// Writes the list again whenever it has changed: in place on a terminal, otherwise below the previous list.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import StatusModel
+import StatusSupport
 
 /// The period that `--since` and `--until` name.
 struct HistoryPeriod: Hashable {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import StatusInterface
 import StatusModel
+import StatusSupport
 
 /// The servers whose history a command shows.
 enum HistoryServers: Equatable {

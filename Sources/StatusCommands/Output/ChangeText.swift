@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
-import TerminalText
+import StatusSupport
 
 /// Entries of the history as lines for people.
 struct ChangeText {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import StatusModel
-import Suggestions
+import StatusSupport
 
 /// A line of `--format`: text with fields in braces, such as `{name} {level}`.
 struct FormatTemplate: Sendable {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import EventLoopIO
 import Glibc
+import StatusSupport
 import Synchronization
-import TerminalText
 
 /// Shows on a terminal how long work has been running.
 ///

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import SourceKinds
 import StatusModel
+import StatusSupport
 
 /// The servers that `list` shows.
 struct ServerFilter: Sendable {

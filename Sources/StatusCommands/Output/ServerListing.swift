@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
-import TerminalText
+import StatusSupport
 
 /// Servers as a table, with one line for each.
 struct ServerListing {

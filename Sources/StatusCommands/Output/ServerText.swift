@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
-import TerminalText
+import StatusSupport
 
 /// Servers and events as lines for people.
 enum ServerText {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import StatusModel
+import StatusSupport
 
 /// Colours for terminals, unless the user turns them off.
 struct Style: Sendable {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import CLinux
 import EventLoopIO
 import Glibc
 import StatusModel
+import StatusSupport
 import Varlink
 
 /// Writes all output of statusctl.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
-import TerminalScreen
+import StatusSupport
 
 /// What `top` shows, and how keys and events change it; no input, output or time of its own.
 struct TopModel {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
 import EventLoopIO
 import Glibc
 import StatusInterface
 import StatusModel
-import TerminalScreen
+import StatusSupport
 import Varlink
 
 /// Runs `top`: reads keys and events, and draws what the model says.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
-import TerminalScreen
-import TerminalText
+import StatusSupport
 
 /// The lines of `top`'s screen.
 struct TopView {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LogLimiting
+import EventLoopIO
 import Logging
 import StatusInterface
 import StatusModel

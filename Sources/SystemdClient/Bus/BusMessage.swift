@@ -2,7 +2,7 @@
 
 import CSystemd
 import Glibc
-import StreamSafeText
+import StatusSupport
 
 /// A received message; its contents are read once, from beginning to end.
 final class BusMessage {

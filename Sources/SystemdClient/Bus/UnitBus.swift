@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import EventLoopIO
-import LogLimiting
 public import Logging
 
 /// Follows systemd units over one connection to the system bus, which lasts while a unit is followed.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import StreamSafeText
+import StatusSupport
 
 extension JSONReader {
     /// Reads a string.

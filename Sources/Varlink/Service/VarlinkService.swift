@@ -2,7 +2,6 @@
 
 public import EventLoopIO
 import Glibc
-import LogLimiting
 public import Logging
 
 /// Serves Varlink interfaces on listening sockets.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
+import StatusSupport
 import StatusWorkers
-import StreamSafeText
 
 @testable import StatusSources
 @testable import Varlink

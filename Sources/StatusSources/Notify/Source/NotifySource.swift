@@ -2,7 +2,6 @@
 
 public import EventLoopIO
 import Glibc
-import LogLimiting
 import Logging
 import StatusModel
 public import StatusMonitor

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import StatusModel
-import Suggestions
+import StatusSupport
 public import YAML
 
 /// Reads values from the YAML of one file; errors contain the line.

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CCurl
+import CLinux
+import Glibc
+
+/// The parts of a certificate that explain a problem, from libcurl's description (`CURLINFO_CERTINFO`).
+struct Certificate: Equatable {
+    /// The host names and addresses for which the certificate is valid.
+    var names: [String] = []
+    /// The expiry, in seconds since 1970.
+    var expiry: Int?
+
+    /// Reads a list of `Name:value`.
+    init(_ list: UnsafeMutablePointer<curl_slist>?) {
+        var lines: [String] = []
+        var next = list
+        while let line = next?.pointee {
+            if let data = line.data { lines.append(String(cString: data)) }
+            next = line.next
+        }
+        self.init(lines)
+    }
+
+    /// Reads lines of `Name:value`.
+    init(_ lines: [String]) {
+        var commonName: String?
+        for line in lines {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            let value = String(line[line.index(after: colon)...])
+            // With GnuTLS, libcurl capitalizes some of the names differently.
+            switch line[..<colon].lowercased() {
+            case "x509v3 subject alternative name": names = Self.alternativeNames(value)
+            case "subject": commonName = Self.commonName(value)
+            case "expire date": expiry = Self.time(value)
+            default: break
+            }
+        }
+        // Old certificates have no other name. With GnuTLS, libcurl reports only this one.
+        if names.isEmpty, let commonName { names = [commonName] }
+    }
+
+    /// The names in `DNS:example.org, IP Address:127.0.0.1`.
+    private static func alternativeNames(_ text: String) -> [String] {
+        text.split(separator: ",").compactMap { entry in
+            let entry = entry.drop { $0 == " " }
+            for kind in ["DNS:", "IP Address:"] where entry.hasPrefix(kind) {
+                return String(entry.dropFirst(kind.count)).trimmed
+            }
+            return nil
+        }
+    }
+
+    /// The name in `C = DE, CN = example.org`.
+    private static func commonName(_ text: String) -> String? {
+        for entry in text.split(whereSeparator: { $0 == "," || $0 == ";" }) {
+            guard let equals = entry.firstIndex(of: "="), String(entry[..<equals]).trimmed == "CN" else { continue }
+            return String(entry[entry.index(after: equals)...]).trimmed
+        }
+        return nil
+    }
+
+    /// Reads a time in UTC, in the format that libcurl uses with OpenSSL or with GnuTLS.
+    private static func time(_ text: String) -> Int? {
+        for format in ["%b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S"] {
+            var fields = tm()
+            if strptime(text, format, &fields) != nil { return timegm(&fields) }
+        }
+        return nil
+    }
+}
+
+extension String {
+    /// The text without white space around it.
+    fileprivate var trimmed: String {
+        func isText(_ scalar: Unicode.Scalar) -> Bool { !scalar.properties.isWhitespace }
+        guard let first = unicodeScalars.firstIndex(where: isText), let last = unicodeScalars.lastIndex(where: isText)
+        else { return "" }
+        return String(unicodeScalars[first...last])
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CCurl
+import EventLoopIO
+import Glibc
+import SourceKinds
+import StatusModel
+
+/// The reason why there is no response.
+struct HTTPFailure: Error, Equatable {
+    /// A short phrase in lower case, without a full stop.
+    let reason: String
+    /// Whether the cause is a lack of resources on this host, so that the state of the server is unknown.
+    var isLocal = false
+
+    var outcome: HTTPOutcome { isLocal ? .notMade(reason: reason) : .unexpected(reason: reason) }
+}
+
+extension HTTPTransfer {
+    /// Returns the problem with the server's certificate, if that ended the transfer.
+    func certificateProblem(_ code: CURLcode) -> CertificateProblem? {
+        guard code == CURLE_PEER_FAILED_VERIFICATION else { return nil }
+        let result = handle.number(CURLINFO_SSL_VERIFYRESULT)
+        guard handle.curl.usesOpenSSL else { return CertificateProblem(gnuTLS: result) }
+        return CertificateProblem(
+            openSSL: result, text: handle.text(of: code).droppingPrefix("SSL certificate problem: "))
+    }
+
+    /// Returns the reason why there is no response, as a phrase.
+    func reason(_ code: CURLcode) -> String {
+        switch code {
+        case CURLE_WRITE_ERROR where isHeaderTooLarge: Self.largeHeader
+        case CURLE_WRITE_ERROR where hasCoding: "the response has a transfer encoding that was not requested"
+        // libcurl reports this if a line of the header is too long.
+        case CURLE_OUT_OF_MEMORY: Self.largeHeader
+        case CURLE_OPERATION_TIMEDOUT: timeoutReason
+        case CURLE_COULDNT_RESOLVE_HOST: "cannot look up host \(lastHost)"
+        case CURLE_COULDNT_CONNECT: connectionReason
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR: transferReason(code)
+        case CURLE_TOO_MANY_REDIRECTS: "too many redirects (\(request.redirects))"
+        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: addressReason(code)
+        case CURLE_WEIRD_SERVER_REPLY: "the response is not HTTP"
+        case CURLE_GOT_NOTHING: Self.closedUnanswered
+        case CURLE_PARTIAL_FILE: Self.closedWithin
+        case CURLE_SSL_CACERT_BADFILE:
+            request.certificateAuthority.map { "cannot read certificates from \($0): no certificate in the file" }
+                ?? "cannot read the system's certificates; install the package ca-certificates, or make them readable"
+        case CURLE_SSL_CONNECT_ERROR: "TLS handshake failed: \(handshakeReason)"
+        default: handle.text(of: code).asPhrase
+        }
+    }
+
+    /// Returns a phrase for a missing answer.
+    static func noAnswer(within timeout: Duration) -> String { "no answer within \(TimeSpan.text(timeout))" }
+
+    /// The reason for a timeout: the lookup of the first host's name, or the host itself.
+    private var timeoutReason: String {
+        if hasBegun {
+            return "the response was not complete within \(TimeSpan.text(request.timeout))"
+        }
+        let reason = Self.noAnswer(within: request.timeout)
+        let isFound = handle.duration(CURLINFO_NAMELOOKUP_TIME_T) > .zero
+        return isFound ? reason : "cannot look up host \(lastHost): \(reason)"
+    }
+
+    private static let largeHeader = "the response header is too large"
+    private static let closedUnanswered = "connection closed without a response"
+    static let closedWithin = "connection closed before the end of the response"
+
+    /// Returns the resource that this host lacked to try an address: a descriptor, memory or a port.
+    func shortage(_ code: CURLcode) -> String? {
+        if let socketShortage { return Self.phrase(socketShortage) }
+        guard code == CURLE_COULDNT_CONNECT else { return nil }
+        // libcurl keeps only the error of the last attempt. For the other addresses, this checks for a free port;
+        // bind(2) may find a port in use that connect(2) could still use for another peer.
+        let isOutOfPorts = addresses.enumerated().contains { index, address in
+            let isLast = index == addresses.count - 1
+            return (isLast ? connectionError == EADDRNOTAVAIL : !address.hasFreePort) && address.hasSource
+        }
+        return isOutOfPorts ? Self.phrase(EADDRNOTAVAIL) : nil
+    }
+
+    private static func phrase(_ number: Int32) -> String { String(cString: strerror(number)).asPhrase }
+
+    /// The system's error text for the last attempt to connect, or else libcurl's text.
+    private var connectionReason: String {
+        let number = connectionError
+        return number > 0 ? Self.phrase(number) : handle.text(of: CURLE_COULDNT_CONNECT).asPhrase
+    }
+
+    private var connectionError: Int32 {
+        socketError != 0 ? socketError : Int32(truncatingIfNeeded: handle.number(CURLINFO_OS_ERRNO))
+    }
+
+    /// The reason why the TLS handshake failed; it is available only as text.
+    private var handshakeReason: String {
+        let reason = lastPart(of: CURLE_SSL_CONNECT_ERROR)
+        // OpenSSL's texts if the peer has closed the connection.
+        if reason.contains("SSL_ERROR_SYSCALL") || reason.contains("SSL_ERROR_ZERO_RETURN") {
+            return "connection closed"
+        }
+        // The texts of OpenSSL and GnuTLS if the peer answers without TLS.
+        let isPlain = reason.contains("wrong version number") || reason.contains("unexpected TLS packet")
+        return isPlain ? "the server does not speak TLS at this port" : reason.asPhrase
+    }
+
+    /// Returns the reason for an error that means an invalid URL or a response that is not HTTP.
+    ///
+    /// Each URL gets its own connection. So if the last URL got one, the response was at fault, not the URL.
+    private func addressReason(_ code: CURLcode) -> String {
+        let redirects = handle.number(CURLINFO_REDIRECT_COUNT)
+        if handle.number(CURLINFO_NUM_CONNECTS) > redirects { return "the response is not HTTP" }
+        if redirects == 0 { return "invalid URL" }
+        guard code == CURLE_UNSUPPORTED_PROTOCOL else { return "redirected to an invalid URL" }
+        return request.isSecure && lastURL.lowercased().hasPrefix("http:")
+            ? "redirected from https to http" : "redirected to a URL that is neither http nor https"
+    }
+
+    /// Returns the reason why sending or receiving failed; it is available only as text.
+    private func transferReason(_ code: CURLcode) -> String {
+        let text = handle.text(of: code)
+        // This text contains numbers that differ each time.
+        if text.hasPrefix("Too large response headers") { return Self.largeHeader }
+        // OpenSSL's text for a closed connection, which some versions of libcurl report.
+        if text.contains("unexpected eof while reading") {
+            return handle.number(CURLINFO_HEADER_SIZE) == 0 ? Self.closedUnanswered : Self.closedWithin
+        }
+        return lastPart(of: code).asPhrase
+    }
+
+    /// Returns libcurl's text after `Recv failure: ` or `error:0A00010B:SSL routines::`.
+    private func lastPart(of code: CURLcode) -> String {
+        let text = handle.text(of: code)
+        if let error = text.range(of: "error:") {
+            return text[error].split(separator: ":").last.map(String.init) ?? text
+        }
+        for prefix in ["Recv failure: ", "Send failure: "] where text.hasPrefix(prefix) {
+            return text.droppingPrefix(prefix)
+        }
+        return text
+    }
+}
+
+extension String {
+    fileprivate func droppingPrefix(_ prefix: String) -> String {
+        hasPrefix(prefix) ? String(dropFirst(prefix.count)) : self
+    }
+
+    /// Returns the range from the last occurrence of `part` to the end.
+    fileprivate func range(of part: String) -> PartialRangeFrom<String.Index>? {
+        indices.last { self[$0...].hasPrefix(part) }.map { $0... }
+    }
+}

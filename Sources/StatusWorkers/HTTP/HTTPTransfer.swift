@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CCurl
+import EventLoopIO
+import Glibc
+import SourceKinds
+
+/// One request: its options for libcurl and the received response.
+final class HTTPTransfer {
+    let request: HTTPRequest
+    let handle: CurlHandle
+    /// The error of the last socket, which libcurl does not keep; 0 for none.
+    private(set) var socketError: Int32 = 0
+    /// The addresses for which libcurl requested sockets.
+    private(set) var addresses: [InternetAddress] = []
+    /// The error of a socket for which descriptors or memory had run out.
+    private(set) var socketShortage: Int32?
+    private var body: [UInt8] = []
+    private var isBodyCut = false
+    private var headerBytes = 0
+    /// Whether the response has a transfer encoding that was not requested.
+    private(set) var hasCoding = false
+    /// Whether the last header is complete.
+    private var isHeaderComplete = false
+    /// The number of redirects before the last response began; nil if no response has begun.
+    private var redirectsBefore: Int?
+    /// Whether the final response has begun, and not only a redirect to it.
+    var hasBegun: Bool { redirectsBefore == handle.number(CURLINFO_REDIRECT_COUNT) }
+    /// Whether the headers and trailers are too large.
+    var isHeaderTooLarge: Bool { headerBytes > Self.headerLimit }
+
+    /// The maximum length of a body in bytes; the connection is closed after that.
+    private static let bodyLimit = 1 << 20
+    /// The maximum size in bytes of all headers and trailers of a transfer.
+    ///
+    /// libcurl itself limits only headers before a body.
+    private static let headerLimit = 512 * 1024
+
+    /// Creates a transfer for a request.
+    ///
+    /// - Parameter authoritiesLifetime: how many seconds libcurl may reuse the authorities that it has read; 0 makes it
+    ///   read them.
+    init(_ request: HTTPRequest, authoritiesLifetime: Int, _ curl: CurlLibrary) throws(HTTPFailure) {
+        self.request = request
+        handle = try CurlHandle(curl)
+        setConnection()
+        setTrust(authoritiesLifetime)
+        setRequest()
+        guard handle.isComplete else { throw HTTPFailure(reason: "cannot make the request", isLocal: true) }
+    }
+
+    /// Creates a transfer that only reads the certificates of the host that a failed transfer had reached.
+    ///
+    /// It verifies nothing and sends no request.
+    init(inspecting failed: HTTPTransfer, timeout: Duration) throws(HTTPFailure) {
+        request = HTTPRequest(HTTPSettings(url: failed.lastURL), timeout: timeout)
+        handle = try CurlHandle(failed.handle.curl)
+        setConnection()
+        handle.set(CURLOPT_SSL_VERIFYPEER, 0)
+        handle.set(CURLOPT_SSL_VERIFYHOST, 0)
+        handle.set(CURLOPT_CONNECT_ONLY, 1)
+        handle.set(CURLOPT_CERTINFO, 1)
+        // The name may have several addresses; use the same one.
+        let address = failed.handle.string(CURLINFO_PRIMARY_IP)
+        if !address.isEmpty {
+            handle.set(CURLOPT_CONNECT_TO, [address.contains(":") ? "::[\(address)]:" : "::\(address):"])
+        }
+        guard handle.isComplete else { throw HTTPFailure(reason: "cannot read the certificate") }
+    }
+
+    // MARK: Sending
+
+    /// Sets the options of a new connection that reuses nothing from earlier checks, which could hide a problem.
+    private func setConnection() {
+        handle.setCallbacks(for: self)
+        handle.set(CURLOPT_URL, request.url)
+        handle.set(CURLOPT_NOSIGNAL, 1)
+        // Otherwise a hanging resolver delays the end of the transfer.
+        handle.set(CURLOPT_QUICK_EXIT, 1)
+        handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
+        // A redirect must not cause an unencrypted request.
+        handle.set(CURLOPT_REDIR_PROTOCOLS_STR, request.isSecure ? "https" : "http,https")
+        handle.set(CURLOPT_PROXY, "")
+        // libcurl 7.88 reads HTTP/2 without checking its timeout.
+        handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        limitKeyExchange()
+        // 0 means no limit.
+        handle.set(CURLOPT_TIMEOUT_MS, max(1, Int(request.timeout / .milliseconds(1))))
+        handle.set(CURLOPT_FRESH_CONNECT, 1)
+        handle.set(CURLOPT_FORBID_REUSE, 1)
+        handle.set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
+        // In a resumed session, the server does not send its certificate, which may have expired.
+        handle.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
+    }
+
+    /// Limits the cost of the key exchange.
+    ///
+    /// In a finite-field Diffie-Hellman exchange, the server chooses the group; one of 10,000 bits takes a second.
+    private func limitKeyExchange() {
+        guard handle.curl.usesOpenSSL else { return }
+        handle.set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT:!kDHE")
+        handle.set(CURLOPT_SSL_EC_CURVES, "X25519:P-256:P-384:P-521")
+    }
+
+    private func setTrust(_ authoritiesLifetime: Int) {
+        handle.set(CURLOPT_SSL_VERIFYPEER, 1)
+        handle.set(CURLOPT_SSL_VERIFYHOST, 2)
+        if let file = request.certificateAuthority { handle.set(CURLOPT_CAINFO, file) }
+        // Otherwise libcurl also uses the system's directory. That would weaken the request's own file. It adds nothing
+        // to the system's file, but would prevent libcurl from keeping the authorities.
+        if request.certificateAuthority != nil || handle.curl.authoritiesFile != nil {
+            handle.set(CURLOPT_CAPATH, nil as String?)
+        }
+        handle.setWherePossible(CURLOPT_CA_CACHE_TIMEOUT, authoritiesLifetime)
+    }
+
+    private func setRequest() {
+        handle.set(CURLOPT_USERAGENT, request.userAgent)
+        switch request.method {
+        case "GET": handle.set(CURLOPT_HTTPGET, 1)
+        case "HEAD": handle.set(CURLOPT_NOBODY, 1)
+        default: handle.set(CURLOPT_CUSTOMREQUEST, request.method)
+        }
+        // libcurl sends a field without a value only if it ends in a semicolon.
+        handle.set(CURLOPT_HTTPHEADER, request.headers.map { $0.hasSuffix(": ") ? $0.dropLast(2) + ";" : $0 })
+        handle.set(CURLOPT_FOLLOWLOCATION, request.redirects > 0 ? 1 : 0)
+        handle.set(CURLOPT_MAXREDIRS, max(0, request.redirects))
+    }
+
+    /// Records the address of a requested socket, and its error; 0 for none.
+    func noteSocket(to address: InternetAddress, error: Int32) {
+        addresses.append(address)
+        socketError = error
+        if [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(error) { socketShortage = error }
+    }
+
+    // MARK: Receiving
+
+    /// Receives bytes of the body; returns their number, or 0 to end the transfer if the limit is exceeded.
+    func receive(_ chunk: UnsafeRawBufferPointer) -> Int {
+        let room = Self.bodyLimit - body.count
+        body += chunk.prefix(room)
+        isBodyCut = chunk.count > room
+        return isBodyCut ? 0 : chunk.count
+    }
+
+    /// Receives a line of the header; returns its length, or 0 to end the transfer.
+    func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
+        headerBytes += line.count
+        // Informational responses may come first. Lines after a body are trailer fields.
+        if body.isEmpty, Self.text(line.prefix(5)) == "http/" {
+            isHeaderComplete = false
+            redirectsBefore = handle.number(CURLINFO_REDIRECT_COUNT)
+        }
+        if line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) { isHeaderComplete = true }
+        if Self.isCoding(line) { hasCoding = true }
+        return isHeaderTooLarge || hasCoding ? 0 : line.count
+    }
+
+    /// Whether a line of the header announces a transfer encoding that was not requested.
+    ///
+    /// libcurl would decode it, and a few bytes could expand to any number.
+    private static func isCoding(_ line: UnsafeRawBufferPointer) -> Bool {
+        let name = "transfer-encoding"
+        guard text(line.prefix(name.utf8.count)) == name else { return false }
+        let rest = line.dropFirst(name.utf8.count).filter { !" \t\r\n".utf8.contains($0) }
+        return rest.first == UInt8(ascii: ":")
+            && text(rest.prefix(64)) != ":chunked"
+    }
+
+    /// Returns the text of a header, in lower case.
+    private static func text(_ bytes: some Collection<UInt8>) -> String {
+        String(decoding: bytes, as: UTF8.self).lowercased()
+    }
+
+    /// Returns the outcome of a transfer that the certificate did not end.
+    func outcome(_ code: CURLcode) -> HTTPOutcome {
+        guard code == CURLE_OK || code == CURLE_WRITE_ERROR && isBodyCut else {
+            if let shortage = shortage(code) { return HTTPFailure(reason: shortage, isLocal: true).outcome }
+            return HTTPFailure(reason: reason(code), isLocal: code == CURLE_SSL_CACERT_BADFILE).outcome
+        }
+        // libcurl treats a closed connection like the end of the header.
+        guard isHeaderComplete else { return HTTPFailure(reason: Self.closedWithin).outcome }
+        let statusCode = handle.number(CURLINFO_RESPONSE_CODE)
+        guard request.statusCodes.contains(where: { $0.contains(statusCode) }) else {
+            return .unexpected(reason: "expected \(expectedCodes), got \(statusCode)")
+        }
+        if let text = request.contains, !Self.contains(body, text) {
+            let searched = isBodyCut ? "the first \(Self.bodyLimit / 1024) KiB of the response" : "the response"
+            return .unexpected(reason: "expected “\(text)”, not found in \(searched)")
+        }
+        return .expected(statusCode: statusCode, duration: handle.duration)
+    }
+
+    /// Whether the bytes contain a text; takes linear time (memmem(3)).
+    static func contains(_ bytes: [UInt8], _ text: String) -> Bool {
+        let part = Array(text.utf8)
+        return memmem(bytes, bytes.count, part, part.count) != nil
+    }
+
+    private var expectedCodes: String {
+        request.statusCodes.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)-\($0.upperBound)" }
+            .joined(separator: ", ")
+    }
+
+    /// The last URL, after redirects.
+    var lastURL: String {
+        let url = handle.string(CURLINFO_EFFECTIVE_URL)
+        return url.isEmpty ? request.url : url
+    }
+
+    /// The host of the last URL.
+    var lastHost: String { handle.curl.part(CURLUPART_HOST, of: lastURL) ?? lastURL }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import StatusWorkers
+
+@Suite("Problems with certificates") struct CertificateTests {
+    /// 2026-11-21 08:00:00 UTC.
+    private let now = 1_795_248_000
+
+    private func certificate(_ names: String, until date: String) -> Certificate {
+        Certificate(["Subject:CN = old.example", "X509v3 Subject Alternative Name:\(names)", "Expire date:\(date) GMT"])
+    }
+
+    @Test("the names are the alternative names, or the common name if there are none")
+    func names() {
+        #expect(
+            certificate("DNS:a.example, IP Address:127.0.0.1", until: "Nov 18 08:00:00 2026").names == [
+                "a.example", "127.0.0.1",
+            ])
+        #expect(Certificate(["Subject:C = DE, CN = old.example"]).names == ["old.example"])
+        #expect(Certificate(["nonsense", "Subject:"]).names == [])
+    }
+
+    @Test(
+        "the time since the expiry is in the largest unit",
+        arguments: [
+            ("Nov 18 07:59:59 2026", "3 days"), ("Nov 20 08:00:00 2026", "1 day"), ("Nov 20 09:00:00 2026", "23 hours"),
+            ("Nov 21 07:59:00 2026", "1 minute"), ("Nov 21 07:59:59 2026", "1 second"),
+            ("Feb  1 08:00:00 2025", "658 days"),
+        ])
+    func age(_ date: String, _ age: String) {
+        let reason = CertificateProblem.expired.reason(
+            for: "a.example", [certificate("DNS:a.example", until: date)], now: now)
+        #expect(reason == "certificate expired \(age) ago")
+    }
+
+    @Test("the expired certificate may be an issuer's, or unknown")
+    func issuer() {
+        let good = certificate("DNS:a.example", until: "Nov 18 08:00:00 2027")
+        let bad = certificate("DNS:b.example", until: "Nov 18 08:00:00 2026")
+        #expect(
+            CertificateProblem.expired.reason(for: "a.example", [good, bad], now: now)
+                == "an issuer's certificate expired 3 days ago")
+        #expect(CertificateProblem.expired.reason(for: "a.example", [], now: now) == "certificate expired")
+    }
+
+    @Test("a wrong name is reported with the right one")
+    func wrongName() {
+        let one = certificate("DNS:a.example", until: "Nov 18 08:00:00 2027")
+        let two = certificate("DNS:a.example, DNS:b.example", until: "Nov 18 08:00:00 2027")
+        #expect(
+            CertificateProblem.wrongName.reason(for: "c.example", [one])
+                == "certificate is for a.example, not for c.example")
+        #expect(
+            CertificateProblem.wrongName.reason(for: "c.example", [two])
+                == "certificate is for a.example and 1 more, not for c.example")
+        #expect(CertificateProblem.wrongName.reason(for: "c.example", []) == "certificate is not for c.example")
+    }
+
+    @Test("OpenSSL's numbers are interpreted as in x509_vfy.h")
+    func numbers() {
+        #expect(CertificateProblem(openSSL: 10, text: "") == .expired)
+        #expect(CertificateProblem(openSSL: 9, text: "") == .notYetValid)
+        #expect(CertificateProblem(openSSL: 18, text: "") == .selfSigned)
+        #expect(CertificateProblem(openSSL: 62, text: "") == .wrongName)
+        #expect(CertificateProblem(openSSL: 20, text: "no issuer") == .untrusted("no issuer"))
+    }
+}
