@@ -18,11 +18,11 @@ let lifecycle = Target.Dependency.product(
     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["ServiceLifecycle"]))
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 
-/// The source kinds, each a folder in Sources/StatusSources, and the folder of shared code.
-let kinds = ["Shared", "Push", "Notify", "Unit", "Exec", "TCP", "File", "HTTP"]
-/// Returns parts of each of these folders: Settings is the configuration of a source (target SourceKinds), Source is
-/// the code that runs for it (StatusSources), and Tests contains the tests of both (StatusSourcesTests).
-func folders(_ parts: String...) -> [String] { parts.flatMap { part in kinds.map { "\($0)/\(part)" } } }
+/// Returns a part of each folder in Sources/Kinds: Settings is the configuration of a source (target SourceKinds), and
+/// Source is the code that runs for it (StatusSources).
+func kinds(_ part: String) -> [String] {
+    ["Shared", "Push", "Notify", "Unit", "Exec", "TCP", "File", "HTTP"].map { "\($0)/\(part)" }
+}
 
 // A target imports only targets above it in this list; CONTRIBUTING.md describes the targets.
 let package = Package(
@@ -66,6 +66,7 @@ let package = Package(
         .target(
             name: "SystemdServiceLifecycle", dependencies: ["EventLoopIO", "SystemdClient", lifecycle, logging]),
         .target(name: "VarlinkDescription"),
+        // Not part of the program: SwiftPM links a second copy of the plugin's tool into the tests.
         .target(name: "VarlinkGeneration", dependencies: ["VarlinkDescription"]),
         .executableTarget(name: "varlink-generator", dependencies: ["VarlinkDescription", "VarlinkGeneration"]),
         .plugin(
@@ -77,7 +78,7 @@ let package = Package(
         .target(name: "StatusModel"),
         .target(
             name: "SourceKinds", dependencies: ["StatusModel", "StatusSupport", "YAML"],
-            path: "Sources/StatusSources", exclude: folders("Source", "Tests"), sources: folders("Settings")),
+            path: "Sources/Kinds", exclude: kinds("Source"), sources: kinds("Settings")),
         .target(
             name: "StatusWorkers",
             dependencies: ["StatusPlatform", "EventLoopIO", "SystemdClient", "Varlink", "StatusModel", "SourceKinds"]),
@@ -91,7 +92,7 @@ let package = Package(
                 "StatusPlatform", "NotificationStreams", "EventLoopIO", "SystemdClient", "Varlink",
                 "StatusModel", "SourceKinds", "StatusWorkers", "StatusMonitor", deque, logging,
             ],
-            exclude: folders("Settings", "Tests"), sources: folders("Source")),
+            path: "Sources/Kinds", exclude: kinds("Settings"), sources: kinds("Source")),
         .target(
             name: "StatusInterface", dependencies: ["EventLoopIO", "Varlink", "StatusModel"],
             plugins: ["VarlinkGeneratorPlugin"]),
@@ -118,18 +119,16 @@ let package = Package(
             ]),
         .executableTarget(name: "statusctl", dependencies: ["StatusCommands"]),
         .target(
-            name: "StatusTestSupport", dependencies: ["StatusModel", "StatusMonitor", logging]),
-        .target(name: "NotificationStreamsTestSupport"),
+            name: "TestSupport", dependencies: ["StatusModel", "StatusMonitor", logging], path: "Tests/Support"),
         // Linked into all tests, which import nothing from it. It has no headers, but the folder must exist.
-        .target(name: "CThreadSanitizer", publicHeadersPath: "."),
-        .testTarget(
-            name: "NotificationStreamsTests", dependencies: ["NotificationStreams", "NotificationStreamsTestSupport"]),
+        .target(name: "CThreadSanitizer", path: "Tests/ThreadSanitizer", publicHeadersPath: "."),
+        .testTarget(name: "NotificationStreamsTests", dependencies: ["NotificationStreams", "TestSupport"]),
         .testTarget(
             name: "NotificationStreamsFoundationTests",
-            dependencies: ["NotificationStreams", "NotificationStreamsFoundation", "NotificationStreamsTestSupport"]),
+            dependencies: ["NotificationStreams", "NotificationStreamsFoundation", "TestSupport"]),
         .testTarget(name: "StatusSupportTests", dependencies: ["StatusSupport"]),
         .testTarget(name: "YAMLTests", dependencies: ["YAML"]),
-        .testTarget(name: "EventLoopIOTests", dependencies: ["EventLoopIO", "StatusTestSupport", logging]),
+        .testTarget(name: "EventLoopIOTests", dependencies: ["EventLoopIO", "TestSupport", logging]),
         .testTarget(
             name: "SystemdClientTests",
             dependencies: ["StatusPlatform", "EventLoopIO", "SystemdClient", logging]),
@@ -147,18 +146,14 @@ let package = Package(
             name: "StatusWorkersTests", dependencies: ["SourceKinds", "StatusWorkers", "Varlink"]),
         .testTarget(
             name: "StatusMonitorTests",
-            dependencies: [
-                "NotificationStreams", "NotificationStreamsTestSupport", "StatusModel", "StatusMonitor",
-                "StatusTestSupport",
-            ]),
+            dependencies: ["NotificationStreams", "StatusModel", "StatusMonitor", "TestSupport"]),
         .testTarget(name: "StatusStoreTests", dependencies: ["StatusModel", "StatusMonitor", "StatusStore"]),
         .testTarget(
             name: "StatusSourcesTests",
             dependencies: [
                 "NotificationStreams", "EventLoopIO", "SystemdClient", "StatusModel", "SourceKinds", "StatusMonitor",
-                "StatusSources", "StatusTestSupport", "StatusWorkers", "Varlink", "YAML", "statusd", logging,
-            ],
-            path: "Sources/StatusSources", exclude: folders("Settings", "Source"), sources: folders("Tests")),
+                "StatusSources", "TestSupport", "StatusWorkers", "Varlink", "YAML", "statusd", logging,
+            ]),
         .testTarget(
             name: "StatusInterfaceTests", dependencies: ["EventLoopIO", "Varlink", "StatusModel", "StatusInterface"]),
         .testTarget(
@@ -167,7 +162,7 @@ let package = Package(
             name: "StatusDaemonTests",
             dependencies: [
                 "StatusPlatform", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds", "StatusMonitor",
-                "StatusSources", "StatusInterface", "StatusConfiguration", "StatusDaemon", "StatusTestSupport", logging,
+                "StatusSources", "StatusInterface", "StatusConfiguration", "StatusDaemon", "TestSupport", logging,
             ]),
         .testTarget(
             name: "StatusCommandsTests",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
-import StatusTestSupport
+import TestSupport
 import Testing
 
 @testable import EventLoopIO

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import NotificationStreamsTestSupport
+import TestSupport
 import Testing
 
 @testable import NotificationStreamsFoundation

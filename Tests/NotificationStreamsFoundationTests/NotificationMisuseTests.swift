@@ -3,7 +3,7 @@
 #if os(Linux)
     import Foundation
     import NotificationStreams
-    import NotificationStreamsTestSupport
+    import TestSupport
     import Testing
 
     @testable import NotificationStreamsFoundation

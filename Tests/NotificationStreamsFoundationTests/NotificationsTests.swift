@@ -2,7 +2,7 @@
 
 import Foundation
 import NotificationStreams
-import NotificationStreamsTestSupport
+import TestSupport
 import Testing
 
 @testable import NotificationStreamsFoundation

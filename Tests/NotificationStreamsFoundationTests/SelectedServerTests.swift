@@ -3,8 +3,8 @@
 import Foundation
 import NotificationStreams
 import NotificationStreamsFoundation
-import NotificationStreamsTestSupport
 import Synchronization
+import TestSupport
 import Testing
 
 /// The view around the example in the documentation of SwiftUI's `task(id:)`, which shows the selected server's status.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NotificationStreams
-import NotificationStreamsTestSupport
+import TestSupport
 import Testing
 
 /// A call of `forLatest` whose bodies log what they do, and end when the test says so.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NotificationStreams
-import NotificationStreamsTestSupport
+import TestSupport
 import Testing
 
 @Suite("A shared load that keeps its value", .timeLimit(.minutes(5)))

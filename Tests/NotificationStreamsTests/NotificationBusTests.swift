@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NotificationStreamsTestSupport
+import TestSupport
 import Testing
 
 @testable import NotificationStreams

@@ -11,7 +11,7 @@ import StatusModel
 import StatusMonitor
 import StatusSources
 import StatusStore
-import StatusTestSupport
+import TestSupport
 import Varlink
 
 @testable import StatusDaemon

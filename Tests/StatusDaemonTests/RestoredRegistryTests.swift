@@ -4,7 +4,7 @@ import EventLoopIO
 import StatusInterface
 import StatusModel
 import StatusMonitor
-import StatusTestSupport
+import TestSupport
 import Testing
 
 @testable import StatusDaemon

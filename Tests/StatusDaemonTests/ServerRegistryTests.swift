@@ -5,7 +5,7 @@ import Glibc
 import StatusInterface
 import StatusModel
 import StatusMonitor
-import StatusTestSupport
+import TestSupport
 import Testing
 
 @testable import StatusDaemon

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NotificationStreams
-import NotificationStreamsTestSupport
 import StatusModel
-import StatusTestSupport
+import TestSupport
 import Testing
 
 @testable import StatusMonitor

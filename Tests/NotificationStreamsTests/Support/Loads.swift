@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NotificationStreams
-import NotificationStreamsTestSupport
 import Synchronization
+import TestSupport
 
 struct LoadFailure: Error, Equatable {
     var number: Int

@@ -195,9 +195,9 @@ def defaults_in_code():
 
     limits = (PROJECT / "Sources/StatusConfiguration/Limits.swift").read_text()
     history, clients = limits.split("public struct Limits")
-    shared = PROJECT / "Sources/StatusSources/Shared/Settings"
+    shared = PROJECT / "Sources/Kinds/Shared/Settings"
     schedule, checks = ((shared / name).read_text() for name in ("CheckSchedule.swift", "CheckLimits.swift"))
-    http = (PROJECT / "Sources/StatusSources/HTTP/Settings/HTTPSettings.swift").read_text()
+    http = (PROJECT / "Sources/Kinds/HTTP/Settings/HTTPSettings.swift").read_text()
     configuration_type = (PROJECT / "Sources/StatusConfiguration/Configuration.swift").read_text()
     numbers = {("limits", key): clients for key in ("message", "unsent", "connections", "servers")}
     numbers |= {("limits", key): checks for key in ("checks", "processes", "requests", "files")}
@@ -209,7 +209,7 @@ def defaults_in_code():
         ("server", "placeholder"): re.search('defaultPlaceholder = "(.*)"', (PROJECT / "Sources/StatusMonitor/ServerDefinition.swift").read_text())[1],
         ("server", "http", "method"): re.search('var method = "(.*)"', http)[1],
         ("server", "http", "status"): "-".join(re.search(r"statusCodes = \[(\d+)\.\.\.(\d+)\]", http).groups()),
-        ("server", "file", "exists"): re.search("var exists = (.*)", (PROJECT / "Sources/StatusSources/File/Settings/FileSettings.swift").read_text())[1],
+        ("server", "file", "exists"): re.search("var exists = (.*)", (PROJECT / "Sources/Kinds/File/Settings/FileSettings.swift").read_text())[1],
     }
     found = {place: FACTS.match(body.strip())["default"] for place, body in sections(MANUAL.read_text()).items()}
     found = {place: default for place, default in found.items() if default}

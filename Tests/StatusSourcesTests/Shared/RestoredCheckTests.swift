@@ -4,7 +4,7 @@ import EventLoopIO
 import SourceKinds
 import StatusModel
 import StatusMonitor
-import StatusTestSupport
+import TestSupport
 import Testing
 
 @testable import StatusSources

@@ -6,7 +6,7 @@ import NotificationStreams
 import SourceKinds
 import StatusModel
 import StatusMonitor
-import StatusTestSupport
+import TestSupport
 import Testing
 
 @testable import StatusSources
