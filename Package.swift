@@ -37,8 +37,8 @@ let package = Package(
         .library(name: "SystemdServiceLifecycle", targets: ["SystemdServiceLifecycle"]),
         .library(name: "Varlink", targets: ["Varlink"]),
         .plugin(name: "VarlinkGeneratorPlugin", targets: ["VarlinkGeneratorPlugin"]),
-        .executable(name: "statusd", targets: ["statusd"]),
-        .executable(name: "statusctl", targets: ["statusctl"]),
+        .executable(name: "statusd", targets: ["StatusDaemon"]),
+        .executable(name: "statusctl", targets: ["StatusCommands"]),
     ],
     traits: [
         .trait(name: "ServiceLifecycle", description: "The daemon, and SystemdServiceLifecycle"),
@@ -98,26 +98,19 @@ let package = Package(
             plugins: ["VarlinkGeneratorPlugin"]),
         .target(
             name: "StatusConfiguration", dependencies: ["StatusModel", "SourceKinds", "StatusSupport", "YAML"]),
-        .target(
+        .executableTarget(
             name: "StatusDaemon",
             dependencies: [
-                "StatusPlatform", "NotificationStreams", "EventLoopIO", "SystemdClient", "Varlink",
-                "StatusModel", "SourceKinds", "StatusMonitor", "StatusStore", "StatusSources", "StatusInterface",
-                "StatusConfiguration", logging, lifecycle,
-            ]),
-        .target(
-            name: "StatusCommands",
-            dependencies: [
-                "StatusPlatform", "StatusSupport", "EventLoopIO", "Varlink",
-                "StatusModel", "SourceKinds", "StatusInterface", "StatusConfiguration",
+                "StatusPlatform", "StatusSupport", "NotificationStreams", "EventLoopIO", "SystemdClient", "Varlink",
+                "StatusModel", "SourceKinds", "StatusWorkers", "StatusMonitor", "StatusStore", "StatusSources",
+                "StatusInterface", "StatusConfiguration", logging, lifecycle,
             ]),
         .executableTarget(
-            name: "statusd",
+            name: "StatusCommands",
             dependencies: [
-                "StatusSupport", "EventLoopIO", "StatusWorkers", "StatusModel", "StatusSources",
-                "StatusInterface", "StatusDaemon", logging,
+                "StatusPlatform", "StatusSupport", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds",
+                "StatusInterface", "StatusConfiguration",
             ]),
-        .executableTarget(name: "statusctl", dependencies: ["StatusCommands"]),
         .target(
             name: "TestSupport", dependencies: ["StatusModel", "StatusMonitor", logging], path: "Tests/Support"),
         // Linked into all tests, which import nothing from it. It has no headers, but the folder must exist.
@@ -152,7 +145,7 @@ let package = Package(
             name: "StatusSourcesTests",
             dependencies: [
                 "NotificationStreams", "EventLoopIO", "SystemdClient", "StatusModel", "SourceKinds", "StatusMonitor",
-                "StatusSources", "TestSupport", "StatusWorkers", "Varlink", "YAML", "statusd", logging,
+                "StatusSources", "TestSupport", "StatusWorkers", "Varlink", "YAML", "StatusDaemon", logging,
             ]),
         .testTarget(
             name: "StatusInterfaceTests", dependencies: ["EventLoopIO", "Varlink", "StatusModel", "StatusInterface"]),

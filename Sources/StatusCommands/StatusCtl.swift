@@ -7,7 +7,8 @@ import StatusModel
 import StatusSupport
 
 /// The command line of statusctl.
-public enum StatusCtl {
+@main
+enum StatusCtl {
     static let program = Command<ExitStatus>(
         "statusctl", abstract: "Show, follow and set the status of servers.",
         discussion: ExitStatus.table(Set(ExitStatus.allCases)),
@@ -21,10 +22,11 @@ public enum StatusCtl {
 
     static let parser = CommandParser<ExitStatus>(program, version: MonitorVersion.current)
 
-    /// Runs the command line, without the program's name, and exits.
+    /// Runs the command line and exits.
     ///
     /// The process has a single thread, the event loop's.
-    public static func start(_ words: [String]) -> Never {
+    static func main() {
+        let words = Array(CommandLine.arguments.dropFirst())
         do throws(UsageError) {
             switch try parser.parse(words) {
             case .show(let text):

@@ -3,7 +3,6 @@
 import EventLoopIO
 import Glibc
 import Logging
-import StatusDaemon
 import StatusInterface
 import StatusModel
 import StatusSources
