@@ -4,7 +4,7 @@ import StatusInterface
 import Varlink
 
 /// The exit statuses of statusctl, which `--help` lists.
-public enum ExitStatus: Int32, CaseIterable, Sendable {
+enum ExitStatus: Int32, CaseIterable, Sendable {
     case done = 0
     case failed = 1
     case notOK = 3

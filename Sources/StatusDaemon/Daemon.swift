@@ -3,7 +3,7 @@
 import CLinux
 import EventLoopIO
 import Glibc
-public import Logging
+import Logging
 import ServiceLifecycle
 import SourceKinds
 import StatusConfiguration
@@ -14,7 +14,7 @@ import SystemdClient
 import Varlink
 
 /// The daemon, which makes its parts and runs them.
-public struct Daemon: Sendable {
+struct Daemon: Sendable {
     private let location: ConfigurationLocation
     private let environment: [String: String]
     private let state: StateLocation
@@ -27,7 +27,7 @@ public struct Daemon: Sendable {
     ///   - state: where to keep the state and the history.
     ///   - environment: the process's environment.
     ///   - logLevel: the lowest level to log.
-    public init(
+    init(
         configuration: String?, state: StateLocation = .standard, environment: [String: String], logLevel: Logger.Level
     ) {
         location =
@@ -42,7 +42,7 @@ public struct Daemon: Sendable {
 
     /// Prepares the process before any thread exists: blocks the signals that the daemon handles, and makes the kernel
     /// reap workers.
-    public static func prepare() {
+    static func prepare() {
         // Returns the memory of large buffers to the system as soon as they are freed. By default the threshold grows
         // with the allocations, and small blocks between freed buffers keep the heap large.
         mallopt(M_MMAP_THRESHOLD, 32 * 1024)
@@ -53,10 +53,10 @@ public struct Daemon: Sendable {
     }
 
     /// Runs on the main thread until SIGTERM or SIGINT, and ends the process with its exit status.
-    public func runAndExit() -> Never { EventLoop.runProcess { await run() } }
+    func runAndExit() -> Never { EventLoop.runProcess { await run() } }
 
     /// Reports to waiting clients why the daemon does not start.
-    public static func tellClients(ofFailedStart reason: String) async {
+    static func tellClients(ofFailedStart reason: String) async {
         _ = try? await endingAtSignals { await FailedStart.answerClients(reason) }
     }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Why the daemon does not start.
-public struct DaemonError: Error, Sendable, CustomStringConvertible {
+struct DaemonError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure.
-    public enum Code: Sendable, Hashable {
+    enum Code: Sendable, Hashable {
         /// The configuration cannot be used; a restart fails until it is corrected.
         case configuration
         /// The system lacks something that the daemon needs.
         case system
 
         /// The exit status of statusd (sysexits.h: EX_CONFIG is 78).
-        public var exitStatus: Int32 {
+        var exitStatus: Int32 {
             switch self {
             case .configuration: 78
             case .system: 1
@@ -19,9 +19,9 @@ public struct DaemonError: Error, Sendable, CustomStringConvertible {
     }
 
     /// The kind of failure.
-    public let code: Code
+    let code: Code
     /// One sentence that says what failed and what to do.
-    public let description: String
+    let description: String
 
     init(_ code: Code, _ description: String) {
         self.code = code

@@ -7,7 +7,7 @@ import StatusMonitor
 import StatusStore
 
 /// Where the daemon keeps its state.
-public enum StateLocation: Sendable, Equatable {
+enum StateLocation: Sendable, Equatable {
     /// The usual directory (statusd(8)).
     case standard
     /// A directory.
