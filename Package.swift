@@ -51,8 +51,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "NotificationStreams", dependencies: [deque]),
-        .target(
-            name: "NotificationStreamsFoundation", dependencies: ["NotificationStreams"]),
+        .target(name: "NotificationStreamsFoundation", dependencies: ["NotificationStreams"]),
         // No pkgConfig: the module map names the libraries to link.
         .systemLibrary(
             name: "StatusPlatform",
@@ -61,12 +60,11 @@ let package = Package(
         .target(name: "YAML", dependencies: ["StatusPlatform", "StatusSupport"]),
         .target(name: "EventLoopIO", dependencies: ["StatusPlatform", deque, logging]),
         .target(
-            name: "SystemdClient",
-            dependencies: ["StatusPlatform", "StatusSupport", "EventLoopIO", deque, logging]),
+            name: "SystemdClient", dependencies: ["StatusPlatform", "StatusSupport", "EventLoopIO", deque, logging]),
         .target(
             name: "SystemdServiceLifecycle", dependencies: ["EventLoopIO", "SystemdClient", lifecycle, logging]),
         .target(name: "VarlinkDescription"),
-        // Not part of the program: SwiftPM links a second copy of the plugin's tool into the tests.
+        // Tests cannot import varlink-generator: SwiftPM would link it twice, because it is also the tool of a plugin.
         .target(name: "VarlinkGeneration", dependencies: ["VarlinkDescription"]),
         .executableTarget(name: "varlink-generator", dependencies: ["VarlinkDescription", "VarlinkGeneration"]),
         .plugin(
@@ -74,7 +72,7 @@ let package = Package(
             path: "Sources/VarlinkGeneratorPlugin"),
         .target(
             name: "Varlink",
-            dependencies: ["StatusSupport", "EventLoopIO", "VarlinkDescription", deque, logging]),
+            dependencies: ["StatusPlatform", "StatusSupport", "EventLoopIO", "VarlinkDescription", deque, logging]),
         .target(name: "StatusModel"),
         .target(
             name: "SourceKinds", dependencies: ["StatusModel", "StatusSupport", "YAML"],
@@ -84,8 +82,7 @@ let package = Package(
             dependencies: ["StatusPlatform", "EventLoopIO", "SystemdClient", "Varlink", "StatusModel", "SourceKinds"]),
         .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"]),
         .target(
-            name: "StatusStore",
-            dependencies: ["StatusPlatform", "StatusSupport", "StatusModel", "StatusMonitor"]),
+            name: "StatusStore", dependencies: ["StatusPlatform", "StatusSupport", "StatusModel", "StatusMonitor"]),
         .target(
             name: "StatusSources",
             dependencies: [
@@ -135,8 +132,7 @@ let package = Package(
             plugins: ["VarlinkGeneratorPlugin"]),
         .testTarget(name: "VarlinkTests", dependencies: ["StatusPlatform", "EventLoopIO", "Varlink", logging]),
         .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"]),
-        .testTarget(
-            name: "StatusWorkersTests", dependencies: ["SourceKinds", "StatusWorkers", "Varlink"]),
+        .testTarget(name: "StatusWorkersTests", dependencies: ["SourceKinds", "StatusWorkers", "Varlink"]),
         .testTarget(
             name: "StatusMonitorTests",
             dependencies: ["NotificationStreams", "StatusModel", "StatusMonitor", "TestSupport"]),
@@ -160,8 +156,8 @@ let package = Package(
         .testTarget(
             name: "StatusCommandsTests",
             dependencies: [
-                "StatusSupport", "EventLoopIO", "StatusModel", "SourceKinds",
-                "StatusInterface", "StatusConfiguration", "StatusCommands", "Varlink",
+                "StatusSupport", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds", "StatusInterface",
+                "StatusConfiguration", "StatusCommands",
             ]),
     ]
 )
