@@ -3,7 +3,6 @@
 import EventLoopIO
 import SourceKinds
 import StatusModel
-import Synchronization
 import Testing
 
 @testable import StatusSources
@@ -17,7 +16,7 @@ import Testing
         // Unstructured: the test continues meanwhile, and awaits or cancels it.
         Task { @EventLoop in
             do {
-                _ = try await budget.run(CheckBudget.Claim(resource, isUrgent: { isUrgent })) { try await check.run() }
+                _ = try await budget.run(CheckBudget.Claim(resource), isUrgent: isUrgent) { try await check.run() }
                 return true
             } catch {
                 return false
@@ -95,8 +94,7 @@ import Testing
     func reserved() async {
         let budget = CheckBudget(CheckLimits(checks: 4, processes: 4))
         let checks = (0..<4).map { _ in GateCheck() }
-        let isWanted = Mutex(false)
-        let claim = CheckBudget.Claim(.process) { isWanted.withLock { $0 } }
+        let claim = CheckBudget.Claim(.process)
         var tasks = checks[..<3].map { start($0, in: budget) }
         for check in checks[..<3] { await check.began(1) }
         let last = checks[3]
@@ -108,59 +106,10 @@ import Testing
             })
         await settle(budget, at: 4)
         #expect(last.begun == 0)
-        isWanted.withLock { $0 = true }
         budget.expedite(claim)
         await last.began(1)
         for check in checks { check.end(.ok, "") }
         for task in tasks { #expect(await task.value) }
-    }
-
-    @Test(
-        "repeated requests do not delay scheduled checks", arguments: [1, 2, 4])
-    func shared(limit: Int) async {
-        let budget = CheckBudget(CheckLimits(checks: limit, processes: limit))
-        let isOver = Mutex(false)
-        let ask: @EventLoop @Sendable () async -> Void = {
-            while !isOver.withLock({ $0 }) {
-                let claim = CheckBudget.Claim(.process) { true }
-                try? await budget.run(claim) { await Task.yield() }
-            }
-        }
-        let askers = (0..<3 * limit).map { _ in Task(operation: ask) }
-        while budget.waiting < 2 * limit { await Task.yield() }
-        let check = GateCheck()
-        let task = start(check, in: budget)
-        await check.began(1)
-        isOver.withLock { $0 = true }
-        check.end(.ok, "")
-        #expect(await task.value)
-        for asker in askers { await asker.value }
-        #expect(budget.running == 0)
-    }
-
-    @Test("an urgent check does not wait for hanging checks of other kinds, even if others of its kind do")
-    func lent() async {
-        let budget = CheckBudget(CheckLimits(checks: 4, processes: 4, requests: 1))
-        let hanging = (0..<4).map { _ in GateCheck() }
-        var tasks = hanging.map { start($0, in: budget, .connection) }
-        for check in hanging[..<3] { await check.began(1) }
-        let (first, second, scheduled) = (GateCheck(), GateCheck(), GateCheck())
-        tasks.append(start(first, in: budget, .request, isUrgent: true))
-        await first.began(1)
-        tasks += [start(scheduled, in: budget, .request), start(second, in: budget, .request, isUrgent: true)]
-        await settle(budget, at: 7)
-        first.end(.ok, "")
-        // It is the ordinary check's turn after an urgent one.
-        await scheduled.began(1)
-        #expect(second.begun == 0)
-        scheduled.end(.ok, "")
-        await second.began(1)
-        #expect(hanging[3].begun == 0)
-        for check in [second] + hanging[..<3] { check.end(.ok, "") }
-        await hanging[3].began(1)
-        hanging[3].end(.ok, "")
-        for task in tasks { #expect(await task.value) }
-        #expect(budget.running == 0)
     }
 
     @Test("a check that is cancelled while it waits takes no slot")
@@ -196,45 +145,6 @@ import Testing
         #expect(await task.value == nil)
         #expect(check.begun == 0)
         #expect(budget.running == 0)
-    }
-
-    @Test("a check that is no longer urgent returns to its position among the others")
-    func noLongerUrgent() async {
-        let budget = CheckBudget(CheckLimits(checks: 1, processes: 1))
-        let (first, second, third) = (GateCheck(), GateCheck(), GateCheck())
-        let isWanted = Mutex(true)
-        var tasks = [start(first, in: budget)]
-        await first.began(1)
-        tasks.append(start(second, in: budget))
-        await settle(budget, at: 2)
-        tasks.append(
-            // Unstructured: the test continues meanwhile, and awaits or cancels it.
-            Task { @EventLoop in
-                let claim = CheckBudget.Claim(.process) { isWanted.withLock { $0 } }
-                return (try? await budget.run(claim) { try await third.run() }) != nil
-            })
-        await settle(budget, at: 3)
-        isWanted.withLock { $0 = false }
-        first.end(.ok, "")
-        await second.began(1)
-        #expect(third.begun == 0)
-        second.end(.ok, "")
-        await third.began(1)
-        third.end(.ok, "")
-        for task in tasks { #expect(await task.value) }
-    }
-
-    @Test("a hundred thousand waiting checks are admitted in order")
-    func many() {
-        var queue = CheckQueue<Int>()
-        for number in 1...100_000 { #expect(queue.append(number, for: .process) == number) }
-        #expect(queue.remove(1) == 1)
-        queue.expedite(90_000)
-        #expect(queue.popUrgent(where: { _ in true }, isUrgent: { _ in true })?.waiter == 90_000)
-        #expect(queue.popUrgent(where: { _ in true }, isUrgent: { _ in true }) == nil)
-        var popped: [Int] = []
-        while let next = queue.popOrdinary(where: { _ in true }) { popped.append(next.waiter) }
-        #expect(popped == (2...100_000).filter { $0 != 90_000 })
     }
 
     @Test("a larger limit admits waiting checks")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
 public import EventLoopIO
 public import SourceKinds
 public import StatusModel
@@ -8,8 +9,7 @@ public import StatusModel
 ///
 /// Checks without a slot wait, in order. A check that a client requested is urgent, and goes before scheduled ones. A
 /// quarter of the slots (at least one if there are several) is reserved for urgent checks, so that they need not wait
-/// for checks that hang. As many slots are reserved for waiting scheduled checks, or every second turn if there is only
-/// one slot, so that repeated requests do not delay them indefinitely.
+/// for checks that hang.
 @EventLoop
 public final class CheckBudget {
     /// The resource that a check uses.
@@ -24,51 +24,33 @@ public final class CheckBudget {
         case connection
     }
 
-    /// A check's claim to a slot.
+    /// A check's claim to a slot, for one run at a time.
     @EventLoop
     public final class Claim {
         let resource: Resource
-        let isUrgent: @EventLoop () -> Bool
-        /// The number in the queue; nil if the check is not waiting.
-        fileprivate var number: Int?
+        /// Whether the waiting or running check is urgent.
+        fileprivate var isUrgent = false
+        /// The check that waits for a slot, and its number in the order of arrival.
+        fileprivate var waiter: (number: Int, continuation: CheckedContinuation<Bool, Never>)?
 
         /// Creates a claim.
-        ///
-        /// - Parameters:
-        ///   - resource: the resource that the check uses.
-        ///   - isUrgent: whether a caller waits for the check; when this becomes true, call
-        ///     ``CheckBudget/expedite(_:)``.
-        public init(_ resource: Resource, isUrgent: @escaping @EventLoop () -> Bool = { false }) {
-            self.resource = resource
-            self.isUrgent = isUrgent
-        }
+        public init(_ resource: Resource) { self.resource = resource }
     }
 
-    private struct Waiter {
-        let claim: Claim
-        let continuation: CheckedContinuation<Slot?, Never>
-    }
-
-    private enum Slot {
-        case ordinary, urgent
-        /// A slot reserved for urgent checks, used by an ordinary check because urgent checks of its kind wait for it.
-        case lent
-
-        /// Whether the slot counts as urgent among the slots of its kind.
-        var isUrgent: Bool { self == .urgent }
-        /// Whether the slot counts as urgent among all slots.
-        var isUrgentOfAll: Bool { self != .ordinary }
-    }
+    /// The checks of one resource that wait, in order; checks that no longer wait here stay until they reach the front.
+    private typealias Line = Deque<(number: Int, claim: Claim)>
 
     /// The limits; lowering them does not end running checks.
     public var limits: CheckLimits { didSet { admit() } }
-    var running: Int { used(of: nil).taken }
+    /// The number of checks that have a slot.
+    var running: Int { used.values.reduce(0) { $0 + $1.all } }
     /// The number of checks that wait for a slot.
-    var waiting: Int { queue.count }
+    private(set) var waiting = 0
     private let onDelay: @EventLoop (ServerName, Duration, String) -> Void
-    /// The used slots, of all resources together (nil) and of each.
-    private var used: [Resource?: UsedSlots] = [:]
-    private var queue = CheckQueue<Waiter>()
+    private var used: [Resource: UsedSlots] = [:]
+    private var urgent: [Resource: Line] = [:]
+    private var ordinary: [Resource: Line] = [:]
+    private var lastNumber = 0
 
     /// Creates a budget with all slots free.
     ///
@@ -85,116 +67,89 @@ public final class CheckBudget {
 
     /// Waits for a slot and runs `body` in it.
     ///
-    /// A claim may be used for one run at a time.
-    ///
     /// - Throws: the errors of `body`; `CancellationError` if the task is cancelled while waiting.
     public func run<Result: Sendable>(
-        _ claim: Claim, _ body: @EventLoop @Sendable () async throws -> Result
+        _ claim: Claim, isUrgent: Bool = false, _ body: @EventLoop @Sendable () async throws -> Result
     ) async throws -> Result {
-        guard let slot = await enter(claim) else { throw CancellationError() }
-        defer { leave(claim.resource, slot) }
+        guard await enter(claim, isUrgent) else { throw CancellationError() }
+        defer { leave(claim) }
         return try await body()
     }
 
     /// Moves a waiting check to the urgent ones.
     public func expedite(_ claim: Claim) {
-        guard let number = claim.number else { return }
-        queue.expedite(number)
+        guard let number = claim.waiter?.number, !claim.isUrgent else { return }
+        claim.isUrgent = true
+        urgent[claim.resource, default: []].append((number, claim))
         admit()
     }
 
     /// Reports that a check, which has its slot now, has waited longer than its interval.
     func reportDelay(_ delay: Duration, of server: ServerName, _ claim: Claim) {
         let kind = limits.limit(of: claim.resource)
-        let isScarce = kind.map { !used(of: claim.resource).haveRoomForOrdinary(in: $0.value) } ?? false
+        let isScarce = kind.map { !used(of: claim.resource).haveRoom(in: $0.value, isUrgent: false) } ?? false
         onDelay(server, delay, isScarce ? kind?.key ?? "checks" : "checks")
     }
 
-    /// Waits for a slot and takes it; returns nil if the task is cancelled first.
-    private func enter(_ claim: Claim) async -> Slot? {
+    /// Waits for a slot and takes it; returns false if the task is cancelled first.
+    private func enter(_ claim: Claim, _ isUrgent: Bool) async -> Bool {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 // If the task was cancelled earlier, the handler has already run without finding the claim.
-                guard !Task.isCancelled else { return continuation.resume(returning: nil) }
-                let number = queue.append(Waiter(claim: claim, continuation: continuation), for: claim.resource)
-                claim.number = number
-                if claim.isUrgent() { queue.expedite(number) }
-                admit()
+                guard !Task.isCancelled else { return continuation.resume(returning: false) }
+                lastNumber += 1
+                waiting += 1
+                (claim.waiter, claim.isUrgent) = ((lastNumber, continuation), false)
+                ordinary[claim.resource, default: []].append((lastNumber, claim))
+                if isUrgent { expedite(claim) } else { admit() }
             }
         } onCancel: {
-            EventLoop.perform { self.giveUp(claim) }
+            EventLoop.perform { self.end(claim, hasSlot: false) }
         }
     }
 
-    private func giveUp(_ claim: Claim) {
-        guard let number = claim.number else { return }
-        claim.number = nil
-        queue.remove(number)?.continuation.resume(returning: nil)
-        // The check may have kept a slot from urgent checks.
-        admit()
+    /// Ends a check's wait.
+    private func end(_ claim: Claim, hasSlot: Bool) {
+        guard let waiter = claim.waiter.take() else { return }
+        waiting -= 1
+        waiter.continuation.resume(returning: hasSlot)
     }
 
-    private func leave(_ resource: Resource, _ slot: Slot) {
-        used[nil, default: UsedSlots()].leave(isUrgent: slot.isUrgentOfAll)
-        used[resource, default: UsedSlots()].leave(isUrgent: slot.isUrgent)
+    private func leave(_ claim: Claim) {
+        used[claim.resource, default: UsedSlots()].change(by: -1, isUrgent: claim.isUrgent)
         admit()
     }
 
     /// Gives free slots to waiting checks.
     private func admit() {
-        while let (waiter, resource, slot) = nextWaiter() {
-            used[nil, default: UsedSlots()].enter(isUrgent: slot.isUrgentOfAll)
-            used[resource, default: UsedSlots()].enter(isUrgent: slot.isUrgent)
-            waiter.claim.number = nil
-            waiter.continuation.resume(returning: slot)
+        while let claim = next(in: &urgent, isUrgent: true) ?? next(in: &ordinary, isUrgent: false) {
+            used[claim.resource, default: UsedSlots()].change(by: 1, isUrgent: claim.isUrgent)
+            end(claim, hasSlot: true)
         }
     }
 
-    private func nextWaiter() -> (waiter: Waiter, resource: Resource, slot: Slot)? {
-        guard running < limits.checks else { return nil }
-        let resources = Resource.allCases.filter(hasRoomForUrgent)
-        if let (waiter, resource) = queue.popUrgent(
-            where: { resources.contains($0) }, isUrgent: { $0.claim.isUrgent() })
-        {
-            return (waiter, resource, .urgent)
+    /// Takes the first waiting check for which there is room; nil if there is none.
+    private func next(in lines: inout [Resource: Line], isUrgent: Bool) -> Claim? {
+        var first: (number: Int, claim: Claim)?
+        for resource in Resource.allCases where hasRoom(for: resource, isUrgent: isUrgent) {
+            while let front = lines[resource]?.first {
+                if front.claim.waiter?.number == front.number, front.claim.isUrgent == isUrgent {
+                    first = first.map { $0.number < front.number ? $0 : front } ?? front
+                    break
+                }
+                lines[resource]?.removeFirst()
+            }
         }
-        if let (waiter, resource) = queue.popOrdinary(where: hasRoomForOrdinary) {
-            return (waiter, resource, .ordinary)
-        }
-        let lent = Resource.allCases.filter(mustLend)
-        return queue.popOrdinary { lent.contains($0) }.map { ($0.waiter, $0.resource, .lent) }
+        return first?.claim
     }
 
-    /// Whether an urgent check waits for an ordinary check of its kind, which waits for checks of other kinds.
-    ///
-    /// The other checks may hang, so the ordinary check is admitted.
-    private func mustLend(_ resource: Resource) -> Bool {
-        guard let limit = limits.limit(of: resource), queue.hasUrgent(resource), queue.hasOrdinary(resource) else {
-            return false
-        }
-        let kind = used(of: resource)
-        return kind.haveRoomForOrdinary(in: limit.value)
-            && !kind.haveRoomForUrgent(in: limit.value, whileOthersWait: true)
-            && used(of: nil).haveRoomForUrgent(in: limits.checks, whileOthersWait: false)
+    private func hasRoom(for resource: Resource, isUrgent: Bool) -> Bool {
+        let total = used.values.reduce(UsedSlots()) { UsedSlots(all: $0.all + $1.all, urgent: $0.urgent + $1.urgent) }
+        guard total.haveRoom(in: limits.checks, isUrgent: isUrgent) else { return false }
+        return limits.limit(of: resource).map { used(of: resource).haveRoom(in: $0.value, isUrgent: isUrgent) } ?? true
     }
 
-    private func hasRoomForUrgent(_ resource: Resource) -> Bool {
-        let others = Resource.allCases.contains { queue.hasOrdinary($0) && hasRoomForOrdinary($0) }
-        return used(of: nil).haveRoomForUrgent(in: limits.checks, whileOthersWait: others)
-            && (limits.limit(of: resource).map { limit in
-                used(of: resource).haveRoomForUrgent(
-                    in: limit.value,
-                    whileOthersWait: queue.hasOrdinary(resource)
-                        && used(of: resource).haveRoomForOrdinary(in: limit.value))
-            } ?? true)
-    }
-
-    private func hasRoomForOrdinary(_ resource: Resource) -> Bool {
-        used(of: nil).haveRoomForOrdinary(in: limits.checks)
-            && (limits.limit(of: resource).map { used(of: resource).haveRoomForOrdinary(in: $0.value) } ?? true)
-    }
-
-    private func used(of resource: Resource?) -> UsedSlots { used[resource] ?? UsedSlots() }
+    private func used(of resource: Resource) -> UsedSlots { used[resource] ?? UsedSlots() }
 }
 
 extension CheckLimits {
@@ -211,31 +166,17 @@ extension CheckLimits {
 
 /// The used slots of one resource, or of all resources.
 private struct UsedSlots {
-    private(set) var taken = 0
-    private var urgent = 0
-    /// Whether the last slot was taken by an urgent check.
-    private var wasUrgent = false
+    var all = 0
+    var urgent = 0
 
-    mutating func enter(isUrgent: Bool) {
-        taken += 1
-        if isUrgent { urgent += 1 }
-        wasUrgent = isUrgent
+    mutating func change(by count: Int, isUrgent: Bool) {
+        all += count
+        if isUrgent { urgent += count }
     }
 
-    mutating func leave(isUrgent: Bool) {
-        taken -= 1
-        if isUrgent { urgent -= 1 }
+    /// Whether another check may run; a quarter of the slots is reserved for urgent checks.
+    func haveRoom(in limit: Int, isUrgent: Bool) -> Bool {
+        let reserved = limit == 1 ? 0 : max(1, limit / 4)
+        return all < limit && (isUrgent || all - urgent < limit - reserved)
     }
-
-    func haveRoomForOrdinary(in limit: Int) -> Bool {
-        taken < limit && taken - urgent < limit - Self.reserve(of: limit)
-    }
-
-    func haveRoomForUrgent(in limit: Int, whileOthersWait: Bool) -> Bool {
-        guard taken < limit else { return false }
-        guard whileOthersWait else { return true }
-        return limit == 1 ? !wasUrgent : urgent < limit - Self.reserve(of: limit)
-    }
-
-    private static func reserve(of limit: Int) -> Int { limit == 1 ? 0 : max(1, limit / 4) }
 }

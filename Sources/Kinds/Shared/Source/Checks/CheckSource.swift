@@ -27,7 +27,7 @@ public final class CheckSource {
     private var isClosed = false
     private let closing: AsyncStream<Never>
     private let closer: AsyncStream<Never>.Continuation
-    private lazy var claim = CheckBudget.Claim(check.resource) { [weak self] in self?.loader.isRequested ?? false }
+    private let claim: CheckBudget.Claim
     private lazy var loader = StatusLoader(of: server, monitor: environment.monitor) { [weak self] in
         try await self?.runCheck()
     }
@@ -35,6 +35,7 @@ public final class CheckSource {
     /// Creates a source that checks nothing until it is run and no check of its predecessor is running.
     init(_ check: any Check, _ order: SourceOrder, clock: any Clock<Duration> = EventLoopClock()) {
         self.check = check
+        claim = CheckBudget.Claim(check.resource)
         self.clock = clock
         (server, schedule, environment) = (order.server, order.schedule, order.environment)
         predecessor = order.predecessor as? CheckSource
@@ -134,7 +135,7 @@ public final class CheckSource {
                 }
                 return try await check.run()
             }
-            outcome = .success(try await environment.budget.run(claim, work))
+            outcome = .success(try await environment.budget.run(claim, isUrgent: loader.isRequested, work))
         } catch let error as CheckFailure {
             outcome = .failure(error)
         }
