@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLinux
+import EventLoopIO
 import Glibc
 public import Varlink
 
@@ -25,29 +26,21 @@ public struct WorkerCalls<Call: JSONReadable>: ~Copyable {
     }
 
     /// Waits for the next call; returns nil at the end.
-    public mutating func wait() -> Call? {
+    public mutating func wait() -> Call? { wait(until: nil) }
+
+    /// Waits for the next call; returns nil at the end, or when a signal that ends this process is pending.
+    mutating func wait(until signals: OwnedDescriptor?) -> Call? {
         while true {
-            do throws(JSONError) {
-                if let call = try next() { return call }
-            } catch {
-                return nil
-            }
-            var polled = pollfd(fd: connection, events: Int16(POLLIN), revents: 0)
-            poll(&polled, 1, -1)
+            if let message = input.takeMessage() { return try? WorkerMessage.decode(from: message) }
+            var polled = [connection, signals?.rawValue ?? -1].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            poll(&polled, 2, -1)
+            if let signals, Signals.takeEnd(from: signals) { return nil }
             guard read() else { return nil }
         }
     }
 
-    /// Returns the next call that has been read, if any.
-    ///
-    /// - Throws: a `JSONError` if it is invalid.
-    public mutating func next() throws(JSONError) -> Call? {
-        guard let message = input.takeMessage() else { return nil }
-        return try WorkerMessage.decode(from: message)
-    }
-
     /// Reads available bytes; returns whether more may follow.
-    public mutating func read() -> Bool {
+    private mutating func read() -> Bool {
         guard input.count <= WorkerMessage.maximumBytes else { return false }
         let room = input.room()
         let count = recv(connection, room.baseAddress, room.count, Int32(MSG_DONTWAIT))

@@ -11,20 +11,10 @@ import SystemdClient
 public struct Executor {
     /// The `FileDescriptorName=` of its socket unit.
     private static let socketName = "executor"
-    /// How long it may take to kill the processes that a killed worker left.
-    private static let patience = Duration.seconds(1)
-    /// The maximum number of dead processes to reap in one turn: a plugin can leave any number of them.
-    private static let maximumDeadPerTurn = 256
-
-    /// How long this process may be stopped.
-    private static let stopLimit = Duration.seconds(3)
 
     private let listeners: [OwnedDescriptor]
     private let signals: OwnedDescriptor
-    private let limits = ResourceLimits.current
     private var workers: Set<pid_t> = []
-    /// The time since when processes of killed workers have existed.
-    private var orphansSince: ContinuousClock.Instant?
 
     /// Runs in this process until SIGTERM.
     public static func run() -> Never {
@@ -52,12 +42,8 @@ public struct Executor {
             isReady = isReady || ServiceManager.notifyNow(.ready)
             let hasSentKeepAlive = ServiceManager.notifyNow(.watchdog)
             var polled = (listeners + [signals]).map { pollfd(fd: $0.rawValue, events: Int16(POLLIN), revents: 0) }
-            let pause = orphansSince == nil && isReady && hasSentKeepAlive ? Self.watchdogPause : 100
-            let began = SuspendingClock.now
-            poll(&polled, nfds_t(polled.count), pause)
+            poll(&polled, nfds_t(polled.count), isReady && hasSentKeepAlive ? Self.watchdogPause : 100)
             if Signals.takeEnd(from: signals) { return }
-            checkLimits()
-            if pause >= 0 { checkPause(of: .milliseconds(Int(pause)), since: began) }
             removeDead()
             for listener in listeners { startWorkers(for: listener) }
         }
@@ -90,45 +76,10 @@ public struct Executor {
         }
     }
 
-    /// Removes workers that have ended, and kills stopped workers and the processes that killed workers left.
+    /// Removes workers that have ended, and kills the processes that killed workers left.
     private mutating func removeDead() {
-        for _ in 0..<Self.maximumDeadPerTurn {
-            var status: Int32 = 0
-            let changed = waitpid(-1, &status, WNOHANG | WUNTRACED)
-            guard changed > 0 else { break }
-            let isStopped = status & 0xff == 0x7f
-            if !isStopped { workers.remove(changed) } else if workers.contains(changed) { kill(changed, SIGKILL) }
-        }
+        while case let dead = waitpid(-1, nil, WNOHANG), dead > 0 { workers.remove(dead) }
         Descendants.kill(except: workers)
-        checkOrphans()
-    }
-
-    /// Ends this process if a plugin has lowered its resource limits, which new workers would inherit.
-    private func checkLimits() {
-        if limits == .current { return }
-        Self.fail("a plugin lowered the limits of the executor; restarting")
-        exit(1)
-    }
-
-    /// Ends this process if a pause took much too long.
-    ///
-    /// A plugin may stop this process, and let it continue just in time for the watchdog.
-    private func checkPause(of length: Duration, since began: SuspendingClock.Instant) {
-        if began.duration(to: .now) < length + Self.stopLimit { return }
-        Self.fail("a plugin stopped the executor, or the system was too slow; restarting")
-        exit(1)
-    }
-
-    /// Ends this process if the processes of killed workers multiply faster than it can kill them.
-    ///
-    /// systemd then kills the whole service at once and restarts it.
-    private mutating func checkOrphans() {
-        guard Descendants.children().contains(where: { !workers.contains($0) }) else { return orphansSince = nil }
-        let since = orphansSince ?? .now
-        orphansSince = since
-        if since.duration(to: .now) < Self.patience { return }
-        Self.fail("cannot kill the processes that a plugin left; restarting")
-        exit(1)
     }
 
     /// Logs a message, unless that would block.

@@ -14,7 +14,6 @@ public struct PluginWorker {
 
     private let connection = STDIN_FILENO
     private let signals: OwnedDescriptor
-    private let limits = ResourceLimits.current
     private let environment = PluginEnvironment.inherited(from: ProcessEnvironment.current)
 
     /// Runs the worker in this process; does not return.
@@ -23,18 +22,8 @@ public struct PluginWorker {
         guard let signals = Signals.take() else { exit(1) }
         let worker = PluginWorker(signals: signals)
         worker.serve()
-        while !Descendants.end(within: .seconds(1)) { worker.checkLimits() }
+        while !Descendants.end(within: .seconds(1)) {}
         exit(0)
-    }
-
-    /// Ends this process if a plugin has lowered its resource limits.
-    ///
-    /// It could no longer open files or list its children. The executor ends the remaining processes, and the daemon
-    /// uses another worker.
-    private func checkLimits(of plugin: borrowing PluginProcess? = nil) {
-        if limits == .current { return }
-        plugin?.signal(SIGKILL)
-        exit(1)
     }
 
     private init(signals: OwnedDescriptor) { self.signals = signals }
@@ -42,25 +31,9 @@ public struct PluginWorker {
     private func serve() {
         var calls = WorkerCalls<PluginCall>()
         guard calls.greet() else { return }
-        while let call = next(of: &calls) {
-            checkLimits()
+        while let call = calls.wait(until: signals) {
             guard let outcome = run(call) else { return }
-            checkLimits()
             guard calls.answer(outcome), !outcome.leavesProcesses else { return }
-        }
-    }
-
-    /// Waits for the next call; returns nil at the end.
-    private func next(of calls: inout WorkerCalls<PluginCall>) -> PluginCall? {
-        while true {
-            do throws(JSONError) {
-                if let call = try calls.next() { return call }
-            } catch {
-                return nil
-            }
-            _ = poll([connection, signals.rawValue])
-            if Signals.takeEnd(from: signals) { return nil }
-            guard calls.read() else { return nil }
         }
     }
 
@@ -75,7 +48,6 @@ public struct PluginWorker {
         while !plugin.hasEnded {
             let streams = [plugin.output.descriptor, plugin.errors.descriptor].compactMap { $0?.rawValue }
             let ready = poll([connection, signals.rawValue] + streams)
-            checkLimits(of: plugin)
             // The daemon sends nothing while a plugin runs, so the connection is closed.
             if Signals.takeEnd(from: signals) || ready.contains(connection) {
                 end(plugin)

@@ -171,14 +171,6 @@ import Testing
         #expect(try await run("echo well").text == "well")
     }
 
-    @Test("a plugin that lowers the limits of its worker fails, and the next one gets another worker")
-    func loweredLimits() async throws {
-        await #expect(throws: CheckFailure("cannot run /bin/sh: its worker ended")) {
-            try await run("prlimit --pid $PPID --nofile=3:3 && echo all is well")
-        }
-        #expect(try await run("ulimit -n").text != "3")
-    }
-
     @Test("cancelling a check ends the process")
     func cancelled() async throws {
         let marker = "86400.\(getpid())3"

@@ -174,14 +174,11 @@ def many_restarts():
         equal(show("ActiveState", "statusd-executor.socket"), "active")
 
 
-@test("a plugin that kills the executor, stops it, or takes away its descriptors disables no other check for long", limit=120)
+@test("a plugin that kills the executor or stops it disables no other check for long", limit=120)
 def hostile_to_the_executor():
-    configuration = plugin("echo well $(ulimit -f)\n") + "  evil: { exec: [/etc/statusd-evil], timeout: 2s }\n"
+    configuration = plugin("echo well\n") + "  evil: { exec: [/etc/statusd-evil], timeout: 2s }\n"
     evil = pathlib.Path("/etc/statusd-evil")
-    for attack in ("kill -9 $executor", "kill -STOP $executor", "prlimit --pid $executor --nofile=3:3", "prlimit --pid $executor --nproc=1:1; pkill -9 -f 'statusd plugin-worker'",
-                   "prlimit --pid $executor --fsize=0:0; pkill -9 -f 'statusd plugin-worker'",
-                   "for w in $(pgrep -f 'statusd plugin-worker'); do prlimit --pid $w --nproc=1:1; done", "pkill -STOP -f 'statusd plugin-worker'",
-                   "kill -STOP $PPID; sleep 60"):
+    for attack in ("kill -9 $executor", "kill -STOP $executor"):
         evil.write_text("#!/bin/sh\necho not yet\n")
         evil.chmod(0o755)
         with service(configuration=configuration):
@@ -189,37 +186,7 @@ def hostile_to_the_executor():
             evil.write_text(f"#!/bin/sh\nexecutor={executor()}\n{attack}\necho did it\n")
             run("/usr/bin/statusctl", "refresh", "evil")
             # The watchdog takes ten seconds to notice a stopped executor.
-            eventually(lambda: "probe: well unlimited [ok]" in run("/usr/bin/statusctl", "refresh", "probe").out, f"a check after “{attack}”", patience=25)
-            eventually(lambda: run("pgrep", "-f", "sleep 60").status == 1, f"no plugin left of “{attack}”", patience=25)
-
-
-BLINDING = """
-import os, resource, sys, time
-attack = sys.argv[1]
-if attack == "orphan" and os.fork() == 0:
-    os.setsid()
-    os.close(1)
-    os.close(2)
-    while True:
-        time.sleep(60)
-time.sleep(0.1)
-resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (0, 0))
-print("all is well", flush=True)
-if attack == "sleep":
-    while True:
-        time.sleep(60)
-"""
-"""A plugin that takes away its worker's descriptors, and would outlive its check."""
-
-
-@test("a plugin that takes away its worker's descriptors still ends on time, and is never ok", limit=60)
-def blinding():
-    script = pathlib.Path("/etc/statusd-blinding")
-    script.write_text(BLINDING)
-    for attack in ("sleep", "orphan"):
-        with service(configuration=plugin(f"exec /usr/bin/python3 {script} {attack}\n").replace("timeout: 30s", "timeout: 3s")):
-            found("its worker ended")
-            eventually(lambda: run("pgrep", "-f", str(script)).status == 1, f"no process of “{attack}”", patience=8)
+            eventually(lambda: "probe: well [ok]" in run("/usr/bin/statusctl", "refresh", "probe").out, f"a check after “{attack}”", patience=25)
 
 
 @test("a plugin that forks endlessly is ended, with all of its processes", limit=60)
@@ -242,33 +209,3 @@ while True:
     with service(configuration=plugin(f"exec /usr/bin/python3 {script}\n")):
         found("done")
         eventually(settled, "no process of the plugin", patience=8)
-
-
-@test("a plugin that leaves endless chains of processes and kills its worker is ended, too", limit=60)
-def comets():
-    comet = pathlib.Path("/etc/statusd-comet")
-    # Each process makes another one and exits, as fast as it can.
-    comet.write_text("""
-import os, sys
-for _ in range(8):
-    if os.fork() == 0:
-        break
-else:
-    sys.exit()
-while True:
-    try:
-        if os.fork():
-            os._exit(0)
-        os.setsid()
-    except OSError:
-        pass
-""")
-    configuration = plugin("echo well $(ulimit -f)\n") + "  evil: { exec: [/etc/statusd-evil], timeout: 20s }\n"
-    evil = pathlib.Path("/etc/statusd-evil")
-    # The system's Python, which every user can run.
-    evil.write_text(f"#!/bin/sh\n/usr/bin/python3 {comet} && kill -9 $PPID\n")
-    evil.chmod(0o755)
-    with service(configuration=configuration):
-        contains(run("/usr/bin/statusctl", "refresh", "evil").err, "its worker ended")
-        eventually(settled, "no process of the plugin", patience=15)
-        eventually(lambda: "probe: well unlimited [ok]" in run("/usr/bin/statusctl", "refresh", "probe").out, "a check after that")

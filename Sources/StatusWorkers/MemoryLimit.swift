@@ -28,20 +28,3 @@ public enum MemoryLimit {
         return rlim_t(strtoul(line, nil, 10)) * rlim_t(sysconf(Int32(_SC_PAGESIZE)))
     }
 }
-
-/// The resource limits of this process (getrlimit(2)).
-///
-/// A plugin can lower those of other processes of its user with prlimit(2), and they cannot be raised again.
-struct ResourceLimits: Equatable {
-    private let values: [[rlim_t]]
-
-    /// The current limits.
-    static var current: ResourceLimits {
-        ResourceLimits(
-            values: (0..<__RLIMIT_NLIMITS.rawValue).map { resource in
-                var limit = rlimit()
-                getrlimit(__rlimit_resource_t(resource), &limit)
-                return [limit.rlim_cur, limit.rlim_max]
-            })
-    }
-}
