@@ -51,21 +51,16 @@ public struct WorkerGreeting: JSONReadable, JSONWritable, Sendable {
 
 /// The answer of a worker to a call.
 public protocol WorkerAnswer: JSONReadable, Sendable {
-    /// Whether the call was carried out; if not, another worker may be able to do it.
-    var isFinal: Bool { get }
     /// Whether the worker takes further calls.
     var leavesWorkerIdle: Bool { get }
 }
 
 extension PluginOutcome: WorkerAnswer {
-    public var isFinal: Bool { if case .notStarted = ending { false } else { true } }
-
-    public var leavesWorkerIdle: Bool { !leavesProcesses }
+    /// A worker that could start no plugin may be short of resources, so it gets no further call.
+    public var leavesWorkerIdle: Bool { if case .notStarted = ending { false } else { !leavesProcesses } }
 }
 
 extension HTTPOutcome: WorkerAnswer {
-    public var isFinal: Bool { true }
-
     /// After an unexpected outcome, the worker may be about to exit, so it gets no further request.
     public var leavesWorkerIdle: Bool { if case .expected = self { true } else { false } }
 }

@@ -4,20 +4,26 @@ import EventLoopIO
 public import SourceKinds
 import StatusModel
 import StatusMonitor
-public import Varlink
 
 /// Checks a file in each interval, and when the file or a directory of its path changes.
+///
+/// A process that waits for a dead disk cannot be killed. So a worker runs the check, and the daemon can abandon it.
 struct FileCheck: Check {
-    private let check: HostCheck
+    private let settings: FileSettings
+    private let server: ServerName
+    private let timeout: Duration
+    private let pool: WorkerPool<FileSettings>
     /// The watch; nil if a directory of the path is a pattern.
     private let watch: FileWatch?
     private let watcher: FileWatcher
 
-    var resource: CheckBudget.Resource { check.resource }
+    var resource: CheckBudget.Resource { .file }
     var changes: AsyncStream<Void>? { watch?.changes }
 
     @EventLoop init(_ settings: FileSettings, _ order: SourceOrder) {
-        check = HostCheck(settings, order)
+        self.settings = settings
+        (server, timeout) = (order.server, order.schedule.timeout)
+        pool = order.environment.shared(WorkerPool<FileSettings>.self)
         watcher = order.environment.shared(FileWatcher.self)
         watch =
             settings.hasPatternInDirectory
@@ -25,9 +31,20 @@ struct FileCheck: Check {
     }
 
     func run() async throws -> CheckResult {
-        let (result, hasAnswered) = try await check.check()
-        if let watch, hasAnswered { await watcher.begin(watch) }
-        return result
+        do {
+            guard let answer = try await pool.run(settings, of: server, within: timeout) else {
+                let time = TimeSpan.text(timeout)
+                return CheckResult(
+                    .critical, "the check of \(settings.path) timed out after \(time); the disk may not answer")
+            }
+            let result = try answer.result.get()
+            if let watch { await watcher.begin(watch) }
+            return result
+        } catch is WorkerLost {
+            throw CheckFailure("the worker ended during the check")
+        } catch let error as StuckCheck {
+            return CheckResult(.critical, "\(error); the disk of \(settings.path) may not answer")
+        }
     }
 }
 
@@ -35,41 +52,10 @@ extension FileSettings: CheckMaking {
     public func makeCheck(_ order: SourceOrder) -> any Check { FileCheck(self, order) }
 }
 
-extension FileSettings: HostCheckable {
-    public var subjectName: String { path }
-
-    public func check() throws(CheckFailure) -> CheckResult {
-        try judge(FileFinding.find(self), at: Moment.now().wall)
-    }
-
-    public init(from reader: inout JSONReader) throws(JSONError) {
-        self.init(path: "")
-        try reader.object { name, reader throws(JSONError) in
-            switch name {
-            case "path": path = try String(from: &reader)
-            case "age": age = .microseconds(try Int(from: &reader))
-            case "size": size = try Int(from: &reader)
-            case "exists": exists = try Bool(from: &reader)
-            default: throw .unknownMember(name)
-            }
-        }
-    }
-
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("path", path)
-            writer.member(
-                "age",
-                age.map { $0.components.seconds * 1_000_000 + $0.components.attoseconds / 1_000_000_000_000 }.map {
-                    Int($0)
-                })
-            writer.member("size", size)
-            writer.member("exists", exists)
-        }
-    }
-}
-
 extension FileSettings {
+    /// Checks the file; may block indefinitely.
+    func check() throws(CheckFailure) -> CheckResult { try judge(FileFinding.find(self), at: Moment.now().wall) }
+
     /// Returns the result for a finding.
     ///
     /// The text stays the same while the file is unchanged, so it does not contain the age.

@@ -103,9 +103,7 @@ final class FileWatcher: SharedResource {
     }
 
     private func leave(_ watch: FileWatch) {
-        for case (let entry, let number?) in zip(watch.entries, watch.numbers) {
-            directories[number]?.remove(watch, for: entry)
-        }
+        for case let number? in watch.numbers { directories[number]?.remove(watch) }
         watch.numbers = []
     }
 

@@ -11,7 +11,7 @@ import StatusWorkers
 /// A worker process loads libcurl and makes the request, so that a hostile server cannot disturb other requests or the
 /// daemon.
 struct HTTPCheck: Check {
-    /// How long the daemon waits for a worker after the timeout, which the worker enforces itself.
+    /// How long the daemon waits after the timeout, which libcurl checks itself, but only when it waits for data.
     private static let grace = Duration.seconds(1)
     let request: HTTPRequest
     let server: ServerName
@@ -23,7 +23,7 @@ struct HTTPCheck: Check {
         do {
             let outcome = try await pool.run(request, of: server, within: request.timeout + Self.grace)
             if let outcome { return try judge(outcome) }
-            let reason = "timed out after \(TimeSpan.text(request.timeout))"
+            let reason = "no answer within \(TimeSpan.text(request.timeout))"
             return CheckResult(.critical, reason + (deadDisk.map { "; \($0)" } ?? ""))
         } catch is WorkerLost {
             throw CheckFailure(
@@ -61,7 +61,7 @@ extension HTTPRequest: WorkerCall {
 
     static func workers(in environment: SourceEnvironment) -> WorkerStarter {
         WorkerStarter(
-            place: .ownProgram, role: .httpWorker, purpose: "make HTTP requests", keepsTime: true,
+            place: .ownProgram, role: .httpWorker, purpose: "make HTTP requests",
             losses: LogLimiter(environment.logger, .warning))
     }
 }

@@ -26,11 +26,11 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
 
     private let workers: WorkerStarter
     /// The idle workers; the last one is used next.
-    private var idle: [WorkerRunner<Answer>] = []
+    private var idle: [Worker<Answer>] = []
     /// The minimum number of idle workers since the timer was scheduled.
     private var unneeded = 0
     /// The workers that are being ended during a call, by the server of that call.
-    private var ending: [ServerName: WorkerRunner<Answer>] = [:]
+    private var ending: [ServerName: Worker<Answer>] = [:]
     /// The servers whose worker has not ended in time.
     private var stuck: Set<ServerName> = []
     private var timer: TimerSource?
@@ -42,8 +42,7 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
 
     /// Makes a call for a server; returns nil if it takes longer than `timeout`.
     ///
-    /// If the first worker is lost or cannot carry out the call, a second worker gets the rest of the time. If a worker
-    /// does not enforce the timeout although it should, it may be stopped (SIGSTOP), and a second worker gets the whole
+    /// If the first worker is lost, for example because it ended while it was idle, a new one gets the rest of the
     /// time. Starting a worker and waiting for the server's previous call do not count towards the timeout.
     ///
     /// - Throws: ``CheckFailure`` if no worker can be started; ``WorkerLost`` if two workers are lost, or one is lost
@@ -53,54 +52,38 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
         try await waitForPredecessor(of: server)
         let worker = if let worker = takeIdleWorker() { worker } else { try await newWorker(timeout) }
         let began = ContinuousClock.now
-        let first = try await attempt(call, of: server, with: worker, within: timeout)
-        var (rest, isShort) = (timeout - began.duration(to: .now), false)
-        switch first {
-        case .answered(let answer) where answer.isFinal: return answer
-        case .answered: break
-        case .lost: isShort = rest < timeout / 2
-        case .timedOut:
-            guard workers.keepsTime else { return nil }
-            try await waitForPredecessor(of: server)
-            rest = timeout
-        }
-        // The second worker is new, because the cause may affect all idle workers.
-        switch try await attempt(call, of: server, with: newWorker(timeout), within: rest) {
-        case .answered(let answer): return answer
-        case .timedOut where !isShort: return nil
-        case .timedOut, .lost: throw WorkerLost()
+        do {
+            return try await attempt(call, of: server, with: worker, within: timeout)
+        } catch is WorkerLost {
+            let rest = timeout - began.duration(to: .now)
+            let answer = try await attempt(call, of: server, with: newWorker(timeout), within: rest)
+            if answer == nil, rest < timeout / 2 { throw WorkerLost() }
+            return answer
         }
     }
 
-    private enum Attempt {
-        case answered(Answer)
-        case timedOut
-        case lost
-    }
-
+    /// Makes a call; returns nil if it times out, and throws ``WorkerLost`` if its worker is lost.
     private func attempt(
-        _ call: Call, of server: ServerName, with worker: WorkerRunner<Answer>, within limit: Duration
-    ) async throws -> Attempt {
+        _ call: Call, of server: ServerName, with worker: Worker<Answer>, within limit: Duration
+    ) async throws -> Answer? {
         switch await TimedWait.run(within: limit, { worker.run(call, then: $0) }) {
         case nil:
             end(worker, of: server)
             try Task.checkCancellation()
-            return .timedOut
+            return nil
         case .some(nil):
             workers.losses?.log(
                 "\(server): the worker ended during the request", about: server.rawValue,
                 metadata: ["server": "\(server)"])
-            return .lost
+            throw WorkerLost()
         case .some(let answer?):
-            if answer.isFinal {
-                if answer.leavesWorkerIdle { keep(worker) } else { end(worker, of: server) }
-            }
-            return .answered(answer)
+            if answer.leavesWorkerIdle { keep(worker) } else { end(worker, of: server) }
+            return answer
         }
     }
 
-    private func newWorker(_ timeout: Duration) async throws -> WorkerRunner<Answer> {
-        WorkerRunner(try await workers.start(within: max(timeout, PoolLimits.startTime)))
+    private func newWorker(_ timeout: Duration) async throws -> Worker<Answer> {
+        try await workers.start(within: max(timeout, PoolLimits.startTime))
     }
 
     /// Ends all workers, and waits for at most `limit` until they have ended.
@@ -124,7 +107,7 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
 
     // MARK: Workers
 
-    private func takeIdleWorker() -> WorkerRunner<Answer>? {
+    private func takeIdleWorker() -> Worker<Answer>? {
         while let worker = idle.popLast() {
             unneeded = min(unneeded, idle.count)
             if worker.isIdle { return worker }
@@ -132,7 +115,7 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
         return nil
     }
 
-    private func keep(_ worker: WorkerRunner<Answer>) {
+    private func keep(_ worker: Worker<Answer>) {
         idle.append(worker)
         guard timer == nil else { return }
         unneeded = idle.count
@@ -150,7 +133,7 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
 
     // MARK: Calls that do not end
 
-    private func end(_ worker: WorkerRunner<Answer>, of server: ServerName) {
+    private func end(_ worker: Worker<Answer>, of server: ServerName) {
         worker.stop(atOnce: workers.endsAtOnce)
         ending[server] = worker
         worker.whenEnded { [weak self, weak worker] in
@@ -158,7 +141,7 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
         }
     }
 
-    private func forget(_ worker: WorkerRunner<Answer>, of server: ServerName) {
+    private func forget(_ worker: Worker<Answer>, of server: ServerName) {
         guard ending[server] === worker else { return }
         ending[server] = nil
         stuck.remove(server)

@@ -24,8 +24,6 @@ struct WorkerStarter {
     let role: WorkerRole
     /// The purpose of the workers after “cannot”, such as `run plugins`.
     let purpose: String
-    /// Whether a worker itself ends a call that exceeds its timeout.
-    var keepsTime = false
     /// Whether a worker may be killed at any time because it starts no processes.
     var endsAtOnce = true
     /// Logs that a worker ended unexpectedly; nil to log nothing.
@@ -34,17 +32,17 @@ struct WorkerStarter {
     /// Starts a worker, and waits until it is ready.
     ///
     /// - Throws: ``CheckFailure`` if no worker can be started; `CancellationError`.
-    func start(within limit: Duration) async throws -> WorkerConnection {
+    func start<Answer>(within limit: Duration) async throws -> Worker<Answer> {
         let deadline = ContinuousClock.now + limit
         for _ in 0..<Self.maximumStarts {
-            let worker = try await connect(until: deadline)
+            let worker: Worker<Answer> = try await connect(until: deadline)
             switch await TimedWait.run(within: deadline - .now, { worker.whenStarted($0) }) {
             case .ready: return worker
             case .refused(let reason): throw failure(reason)
             case .ended: continue
             case nil:
                 // The worker has no call yet, so nothing needs cleaning up.
-                worker.kill()
+                worker.stop(atOnce: true)
                 try Task.checkCancellation()
                 throw silence("does not answer")
             }
@@ -52,9 +50,9 @@ struct WorkerStarter {
         throw silence("ends repeatedly")
     }
 
-    private func connect(until deadline: ContinuousClock.Instant) async throws -> WorkerConnection {
+    private func connect<Answer>(until deadline: ContinuousClock.Instant) async throws -> Worker<Answer> {
         do throws(IOError) {
-            return try WorkerConnection(try await begin(within: deadline - .now))
+            return try Worker(try await begin(within: deadline - .now))
         } catch {
             try Task.checkCancellation()
             throw failure(error.message)
