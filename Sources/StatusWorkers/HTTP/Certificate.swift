@@ -28,15 +28,14 @@ struct Certificate: Equatable {
         for line in lines {
             guard let colon = line.firstIndex(of: ":") else { continue }
             let value = String(line[line.index(after: colon)...])
-            // With GnuTLS, libcurl capitalizes some of the names differently.
-            switch line[..<colon].lowercased() {
-            case "x509v3 subject alternative name": names = Self.alternativeNames(value)
-            case "subject": commonName = Self.commonName(value)
-            case "expire date": expiry = Self.time(value)
+            switch line[..<colon] {
+            case "X509v3 Subject Alternative Name": names = Self.alternativeNames(value)
+            case "Subject": commonName = Self.commonName(value)
+            case "Expire date": expiry = Self.time(value)
             default: break
             }
         }
-        // Old certificates have no other name. With GnuTLS, libcurl reports only this one.
+        // Old certificates have no other name.
         if names.isEmpty, let commonName { names = [commonName] }
     }
 
@@ -60,13 +59,10 @@ struct Certificate: Equatable {
         return nil
     }
 
-    /// Reads a time in UTC, in the format that libcurl uses with OpenSSL or with GnuTLS.
+    /// Reads a time in UTC.
     private static func time(_ text: String) -> Int? {
-        for format in ["%b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S"] {
-            var fields = tm()
-            if strptime(text, format, &fields) != nil { return timegm(&fields) }
-        }
-        return nil
+        var fields = tm()
+        return strptime(text, "%b %d %H:%M:%S %Y", &fields) == nil ? nil : timegm(&fields)
     }
 }
 

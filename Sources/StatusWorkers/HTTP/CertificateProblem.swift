@@ -28,19 +28,6 @@ enum CertificateProblem: Equatable {
         }
     }
 
-    /// Interprets GnuTLS's flags (`GNUTLS_CERT_…`).
-    init(gnuTLS result: Int) {
-        if result == 0 || result & 1 << 14 != 0 {
-            self = .wrongName
-        } else if result & 1 << 10 != 0 {
-            self = .expired
-        } else if result & 1 << 9 != 0 {
-            self = .notYetValid
-        } else {
-            self = .untrusted(result & 1 << 6 != 0 ? "unknown issuer" : "verification failed")
-        }
-    }
-
     /// Returns a phrase for the problem.
     ///
     /// - Parameters:

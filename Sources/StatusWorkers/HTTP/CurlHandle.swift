@@ -39,11 +39,6 @@ final class CurlHandle {
         check(statusd_curl_set_long(curl.functions, easy, option, value))
     }
 
-    /// Sets an option that some TLS libraries do not support.
-    func setWherePossible(_ option: CURLoption, _ value: Int) {
-        _ = statusd_curl_set_long(curl.functions, easy, option, value)
-    }
-
     /// Sets a text; nil removes libcurl's default.
     func set(_ option: CURLoption, _ text: String?) {
         if let text {

@@ -5,8 +5,7 @@ import Glibc
 
 /// libcurl, loaded at runtime; it stays loaded until the process ends.
 final class CurlLibrary {
-    /// The file names; Debian also has a libcurl with GnuTLS, which is installed on many hosts for other programs.
-    private static let names = ["libcurl.so.4", "libcurl-gnutls.so.4"]
+    private static let fileName = "libcurl.so.4"
     /// The first version with `CURLOPT_QUICK_EXIT`.
     ///
     /// Without that option, the end of a transfer may wait for the resolver.
@@ -14,14 +13,15 @@ final class CurlLibrary {
 
     /// libcurl's functions, called through `pointee`; they stay valid because the library stays loaded.
     let functions: UnsafePointer<statusd_curl>
-    /// Whether OpenSSL verifies certificates; the result codes depend on that.
-    let usesOpenSSL: Bool
     /// The file with the system's authorities, if any.
     let authoritiesFile: String?
 
     /// Loads the library.
     init() throws(HTTPFailure) {
-        let handle = try Self.open()
+        guard let handle = dlopen(Self.fileName, RTLD_NOW | RTLD_LOCAL) else {
+            let reason = dlerror().map { String(cString: $0) } ?? Self.fileName
+            throw HTTPFailure(reason: "cannot load libcurl: \(reason); install the package libcurl4")
+        }
         let functions = UnsafeMutablePointer<statusd_curl>.allocate(capacity: 1)
         self.functions = UnsafePointer(functions)
         if let missing = statusd_curl_find(handle, functions) {
@@ -33,23 +33,15 @@ final class CurlLibrary {
             let version = information?.version.map { String(cString: $0) } ?? "older"
             throw HTTPFailure(reason: "libcurl \(version) is too old; install version 7.87 or later")
         }
-        usesOpenSSL = information.ssl_version.map { !String(cString: $0).contains("GnuTLS") } ?? true
+        // The options and result codes of other TLS libraries differ.
+        guard information.ssl_version.map({ String(cString: $0).contains("OpenSSL") }) ?? false else {
+            throw HTTPFailure(reason: "unsuitable libcurl: it does not use OpenSSL")
+        }
         authoritiesFile = information.cainfo.flatMap { access($0, R_OK) == 0 ? String(cString: $0) : nil }
         let result = functions.pointee.global_init(Int(CURL_GLOBAL_SSL))
         guard result == CURLE_OK else {
             throw HTTPFailure(reason: "cannot initialize libcurl: \(text(of: result))")
         }
-    }
-
-    private static func open() throws(HTTPFailure) -> UnsafeMutableRawPointer {
-        var reason = ""
-        for name in names {
-            if let handle = dlopen(name, RTLD_NOW | RTLD_LOCAL) { return handle }
-            // The reason for the first name is reported, because the second library is only a fallback.
-            if reason.isEmpty { reason = dlerror().map { String(cString: $0) } ?? name }
-        }
-        throw HTTPFailure(
-            reason: "cannot load libcurl: \(reason); install the package libcurl4")
     }
 
     /// Returns libcurl's description of a result.

@@ -10,6 +10,11 @@ final class HTTPClient {
     private let multi: UnsafeMutableRawPointer
     private let authorities: Authorities
 
+    /// The maximum processor time of a transfer.
+    static let processorLimit = Duration.seconds(5)
+    /// The processor time that this process has used.
+    static var processorTime: Duration { .microseconds(clock()) }
+
     /// Loads libcurl.
     init() throws(HTTPFailure) {
         curl = try CurlLibrary()
@@ -49,7 +54,7 @@ final class HTTPClient {
 
     /// Runs a transfer until its end or its timeout, which libcurl itself may exceed after a redirect.
     private func run(_ transfer: HTTPTransfer, within limit: Duration) throws(HTTPFailure) -> CURLcode {
-        let end = SuspendingClock.now + limit
+        let (end, processorEnd) = (SuspendingClock.now + limit, Self.processorTime + Self.processorLimit)
         let functions = curl.functions.pointee
         guard functions.multi_add_handle(multi, transfer.handle.easy) == CURLM_OK else {
             throw HTTPFailure(reason: "out of memory", isLocal: true)
@@ -61,6 +66,10 @@ final class HTTPClient {
             if let message = functions.multi_info_read(multi, &left)?.pointee { return message.data.result }
             let time = end - .now
             if time <= .zero { return CURLE_OPERATION_TIMEDOUT }
+            if Self.processorTime > processorEnd {
+                let limit = Self.processorLimit.components.seconds
+                throw HTTPFailure(reason: "reading the response takes more than \(limit) s of processor time")
+            }
             let milliseconds = Int32(min(time / .milliseconds(1) + 1, 1e9))
             var daemon = curl_waitfd(fd: STDIN_FILENO, events: Int16(CURL_WAIT_POLLIN), revents: 0)
             _ = functions.multi_poll(multi, &daemon, 1, milliseconds, nil)

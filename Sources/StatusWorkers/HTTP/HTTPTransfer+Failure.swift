@@ -21,7 +21,6 @@ extension HTTPTransfer {
     func certificateProblem(_ code: CURLcode) -> CertificateProblem? {
         guard code == CURLE_PEER_FAILED_VERIFICATION else { return nil }
         let result = handle.number(CURLINFO_SSL_VERIFYRESULT)
-        guard handle.curl.usesOpenSSL else { return CertificateProblem(gnuTLS: result) }
         return CertificateProblem(
             openSSL: result, text: handle.text(of: code).droppingPrefix("SSL certificate problem: "))
     }
@@ -50,15 +49,12 @@ extension HTTPTransfer {
         }
     }
 
-    /// Returns a phrase for a missing answer.
-    static func noAnswer(within timeout: Duration) -> String { "no answer within \(TimeSpan.text(timeout))" }
-
     /// The reason for a timeout: the lookup of the first host's name, or the host itself.
     private var timeoutReason: String {
         if hasBegun {
             return "the response was not complete within \(TimeSpan.text(request.timeout))"
         }
-        let reason = Self.noAnswer(within: request.timeout)
+        let reason = "no answer within \(TimeSpan.text(request.timeout))"
         let isFound = handle.duration(CURLINFO_NAMELOOKUP_TIME_T) > .zero
         return isFound ? reason : "cannot look up host \(lastHost): \(reason)"
     }
@@ -99,9 +95,9 @@ extension HTTPTransfer {
         if reason.contains("SSL_ERROR_SYSCALL") || reason.contains("SSL_ERROR_ZERO_RETURN") {
             return "connection closed"
         }
-        // The texts of OpenSSL and GnuTLS if the peer answers without TLS.
-        let isPlain = reason.contains("wrong version number") || reason.contains("unexpected TLS packet")
-        return isPlain ? "the server does not speak TLS at this port" : reason.asPhrase
+        // OpenSSL's text if the peer answers without TLS.
+        return reason.contains("wrong version number")
+            ? "the server does not speak TLS at this port" : reason.asPhrase
     }
 
     /// Returns the reason for an error that means an invalid URL or a response that is not HTTP.

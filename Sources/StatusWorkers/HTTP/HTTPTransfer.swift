@@ -83,7 +83,9 @@ final class HTTPTransfer {
         handle.set(CURLOPT_PROXY, "")
         // libcurl 7.88 reads HTTP/2 without checking its timeout.
         handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-        limitKeyExchange()
+        // In a finite-field Diffie-Hellman exchange, the server chooses the group; one of 10,000 bits takes a second.
+        handle.set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT:!kDHE")
+        handle.set(CURLOPT_SSL_EC_CURVES, "X25519:P-256:P-384:P-521")
         // 0 means no limit.
         handle.set(CURLOPT_TIMEOUT_MS, max(1, Int(request.timeout / .milliseconds(1))))
         handle.set(CURLOPT_FRESH_CONNECT, 1)
@@ -91,15 +93,6 @@ final class HTTPTransfer {
         handle.set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
         // In a resumed session, the server does not send its certificate, which may have expired.
         handle.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
-    }
-
-    /// Limits the cost of the key exchange.
-    ///
-    /// In a finite-field Diffie-Hellman exchange, the server chooses the group; one of 10,000 bits takes a second.
-    private func limitKeyExchange() {
-        guard handle.curl.usesOpenSSL else { return }
-        handle.set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT:!kDHE")
-        handle.set(CURLOPT_SSL_EC_CURVES, "X25519:P-256:P-384:P-521")
     }
 
     private func setTrust(_ authoritiesLifetime: Int) {
@@ -111,7 +104,7 @@ final class HTTPTransfer {
         if request.certificateAuthority != nil || handle.curl.authoritiesFile != nil {
             handle.set(CURLOPT_CAPATH, nil as String?)
         }
-        handle.setWherePossible(CURLOPT_CA_CACHE_TIMEOUT, authoritiesLifetime)
+        handle.set(CURLOPT_CA_CACHE_TIMEOUT, authoritiesLifetime)
     }
 
     private func setRequest() {

@@ -7,15 +7,11 @@ import Varlink
 /// A process that makes HTTP requests for the daemon, which is connected to its standard input.
 ///
 /// It isolates libcurl and the TLS library: a hostile server can disturb only the current request. Memory and processor
-/// time are limited, and the daemon ends the process if it takes too long. The process exits when the connection is
-/// closed.
+/// time are limited, and the daemon ends the process if a request takes too long. The process exits when the connection
+/// is closed.
 public enum HTTPWorker {
     /// The additional address space that the process may use, in bytes.
     private static let memoryLimit = 256 << 20
-    /// The maximum processor time of a request.
-    private static let processorLimit = Duration.seconds(5)
-    /// The time after its timeout when a request is ended, because libcurl checks the time only while it waits.
-    private static let grace = Duration.milliseconds(500)
 
     /// Runs the worker in this process; does not return.
     public static func run() -> Never {
@@ -32,11 +28,9 @@ public enum HTTPWorker {
             let client = try HTTPClient()
             guard calls.greet() else { return }
             while let request = calls.wait() {
-                limitTime(of: request)
-                let outcome = client.perform(request)
-                TimeLimit.end()
+                limitProcessorTime()
                 // Threads of unanswered lookups would accumulate.
-                guard calls.answer(outcome), isSingleThreaded else { return }
+                guard calls.answer(client.perform(request)), isSingleThreaded else { return }
             }
         } catch {
             _ = calls.greet(WorkerGreeting(refusal: error.reason))
@@ -49,11 +43,12 @@ public enum HTTPWorker {
         return stat("/proc/self/task", &status) == 0 && status.st_nlink == 3
     }
 
-    private static func limitTime(of request: HTTPRequest) {
-        let seconds = processorLimit.components.seconds
-        TimeLimit.begin(
-            request.timeout + grace, .unexpected(reason: HTTPTransfer.noAnswer(within: request.timeout)),
-            processorTime: processorLimit,
-            .unexpected(reason: "reading the response takes more than \(seconds) s of processor time"))
+    /// Makes the kernel end this process if a library does not return while it uses processor time (setrlimit(2)).
+    private static func limitProcessorTime() {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_CPU.rawValue), &limit)
+        let end = HTTPClient.processorTime + HTTPClient.processorLimit + .seconds(1)
+        limit.rlim_cur = min(limit.rlim_max, rlim_t(end.components.seconds + 1))
+        setrlimit(__rlimit_resource_t(RLIMIT_CPU.rawValue), &limit)
     }
 }
