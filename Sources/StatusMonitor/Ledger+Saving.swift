@@ -57,8 +57,7 @@ extension Ledger {
             let record = records[place]
             return ServerMemory(
                 state: record.state, definition: record.definition, followed: record.followed,
-                refreshedAt: record.refreshedAt, graceEnd: record.graceEnd, ownTimeToLive: record.ownTimeToLive,
-                staysStale: record.staysStale)
+                refreshedAt: record.refreshedAt, graceEnd: record.graceEnd, ownTimeToLive: record.ownTimeToLive)
         }
     }
 

@@ -20,16 +20,14 @@ public final class NotifySockets: SharedResource {
     ///   - server: the server.
     ///   - users: the names or IDs of users who may send, in addition to the usual ones.
     ///   - source: the server's previous source, open or closed.
-    ///   - restored: the memory of an earlier run of the daemon, if any.
     /// - Throws: ``SourceProblem`` if the socket cannot be opened; then the previous source is closed.
     public func open(
-        for server: ServerName, users: [String] = [], existing source: NotifySource? = nil,
-        restored: RestoredSource? = nil
+        for server: ServerName, users: [String] = [], existing source: NotifySource? = nil
     ) throws(SourceProblem) -> NotifySource {
         do throws(SourceProblem) {
             let access = try senders(users)
             guard let source, source.isOpen else {
-                return try make(for: server, access, predecessor: source, restored)
+                return try make(for: server, access, predecessor: source)
             }
             do { try source.open(for: access) } catch { throw SourceProblem(error.message) }
             return source
@@ -46,7 +44,7 @@ public final class NotifySockets: SharedResource {
     }
 
     private func make(
-        for server: ServerName, _ access: AccessPolicy, predecessor: NotifySource?, _ restored: RestoredSource?
+        for server: ServerName, _ access: AccessPolicy, predecessor: NotifySource?
     ) throws(SourceProblem) -> NotifySource {
         guard NotifySource.count < Self.limit else {
             throw SourceProblem(
@@ -54,8 +52,7 @@ public final class NotifySockets: SharedResource {
                     + "raise LimitNOFILE= of the service")
         }
         do throws(IOError) {
-            return try NotifySource(
-                of: server, in: environment, for: access, predecessor: predecessor, restored: restored)
+            return try NotifySource(of: server, in: environment, for: access, predecessor: predecessor)
         } catch {
             throw SourceProblem(error.message)
         }
@@ -76,8 +73,7 @@ public final class NotifySockets: SharedResource {
 extension NotifySettings: SourceMaking {
     public func makeSource(_ order: SourceOrder) throws(SourceProblem) -> (any Source)? {
         try order.environment.shared(NotifySockets.self)
-            .open(
-                for: order.server, users: users, existing: order.predecessor as? NotifySource, restored: order.restored)
+            .open(for: order.server, users: users, existing: order.predecessor as? NotifySource)
     }
 
     /// Keeps an open notify socket, so that senders always find it.
