@@ -16,20 +16,16 @@ public struct LogEntry: Equatable, Sendable {
     public var snapshot: ServerSnapshot?
     /// Whether its server was selected at the time of the event.
     public var isOfSelected: Bool
-    /// The previous events of the server.
-    public var previous: Revisions
     /// The client that caused it.
     var caller: Caller?
 
     public init(
-        revision: Int, kind: Kind, snapshot: ServerSnapshot? = nil, isOfSelected: Bool = false,
-        previous: Revisions = Revisions(), caller: Caller? = nil
+        revision: Int, kind: Kind, snapshot: ServerSnapshot? = nil, isOfSelected: Bool = false, caller: Caller? = nil
     ) {
         self.revision = revision
         self.kind = kind
         self.snapshot = snapshot
         self.isOfSelected = isOfSelected
-        self.previous = previous
         self.caller = caller
     }
 
@@ -70,9 +66,6 @@ struct EventLog {
     /// The revision of the oldest entry; `latest + 1` if there is none.
     private(set) var oldest = 1
 
-    /// The newest dropped events of all servers, and of the selected servers without moves of the selection.
-    private(set) var dropped = (ofAll: Revisions(), ofSelected: Revisions())
-
     private static let vacant = LogEntry(revision: 0, kind: .probe)
 
     init(capacities: ClosedRange<Int>) {
@@ -90,7 +83,7 @@ struct EventLog {
     mutating func append(_ entry: LogEntry) {
         precondition(entry.revision == latest + 1, "revisions have no hole")
         if latest - oldest + 1 == slots.count {
-            if slots.count < capacities.lowerBound { resize(to: 2 * slots.count) } else { drop(upTo: oldest) }
+            if slots.count < capacities.lowerBound { resize(to: 2 * slots.count) } else { oldest += 1 }
         }
         latest = entry.revision
         slots[index(of: latest)] = entry
@@ -119,31 +112,18 @@ struct EventLog {
     ///
     /// - Parameters:
     ///   - entries: the newest of these events, whose revisions have no gap; may be empty.
-    ///   - memory: the position of the last event.
-    mutating func restore(_ entries: [LogEntry], upTo memory: LogMemory) {
-        dropped = (memory.droppedOfAll, memory.droppedOfSelected)
-        latest = memory.revision - entries.count
+    ///   - revision: the revision of the last event.
+    mutating func restore(_ entries: [LogEntry], upTo revision: Int) {
+        latest = revision - entries.count
         oldest = latest + 1
         for entry in entries { append(entry) }
-    }
-
-    private mutating func drop(upTo last: Int) {
-        while oldest <= last {
-            let index = index(of: oldest)
-            if case .event(let kind) = slots[index].kind {
-                dropped.ofAll.note(oldest, kind)
-                // A dropped move is not missed: another move follows.
-                if kind != .selected, slots[index].isOfSelected { dropped.ofSelected.note(oldest, kind) }
-            }
-            oldest += 1
-        }
     }
 
     private func index(of revision: Int) -> Int { revision & (slots.count &- 1) }
 
     private mutating func resize(to count: Int) {
         var resized = Array(repeating: Self.vacant, count: count)
-        drop(upTo: latest - count)
+        oldest = max(oldest, latest - count + 1)
         for revision in oldest..<latest + 1 { resized[revision & (count - 1)] = self[revision] }
         slots = resized
     }

@@ -15,7 +15,7 @@ extension Ledger {
             // Servers are saved a little later than the position. New events must be newer than the servers' states.
             position.revision = memory.servers.reduce(position.revision) { max($0, $1.state.revision) }
         }
-        log.restore(memory.isComplete ? memory.entries : [], upTo: position)
+        log.restore(memory.isComplete ? memory.entries : [], upTo: position.revision)
         restorePositions(position)
         let shift = memory.shift(to: now)
         for server in memory.servers where records.place(of: server.state.name) == nil {

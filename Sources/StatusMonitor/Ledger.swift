@@ -194,16 +194,12 @@ struct Ledger {
     mutating func append(_ kind: EventKind, at place: Int, by caller: Caller? = nil) -> Effects {
         let revision = log.latest + 1
         records[place].state.revision = revision
-        // An earlier server of this name may have had the event before.
-        let previous =
-            kind == .added ? Revisions(updates: revision - 1, changes: revision - 1) : records[place].followed
         if kind != .selected { records[place].followed.note(revision, kind) }
         let snapshot = ServerSnapshot(records[place].state)
         var effects = append(
             LogEntry(
                 revision: revision, kind: .event(kind), snapshot: snapshot,
-                isOfSelected: snapshot.state.isSelected && kind != .added && kind != .removed, previous: previous,
-                caller: caller),
+                isOfSelected: snapshot.state.isSelected && kind != .added && kind != .removed, caller: caller),
             ofServerAt: place)
         effects.isFirstUnsaved = noteUnsaved(at: place)
         if kind == .changed { effects.update = (records[place].server, StatusUpdate(snapshot: snapshot)) }
@@ -216,7 +212,6 @@ struct Ledger {
     func memory(at now: Moment) -> LogMemory {
         var memory = LogMemory(epoch: epoch, revision: log.latest, notedAt: now)
         (memory.followedOfAll, memory.followed) = (followedOfAll, followed)
-        (memory.droppedOfAll, memory.droppedOfSelected) = log.dropped
         (memory.selected, memory.selectionRevision) = (selected, selectionRevision)
         return memory
     }

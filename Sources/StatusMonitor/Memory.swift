@@ -54,9 +54,6 @@ public struct LogMemory: Equatable, Sendable {
     public var followedOfAll = Revisions()
     /// The last events for readers of the selected server.
     public var followed = Revisions()
-    /// The newest dropped events of all servers, and of the selected servers.
-    public var droppedOfAll = Revisions()
-    public var droppedOfSelected = Revisions()
     /// The selected server.
     public var selected: ServerName?
     /// The revision at which it was selected.

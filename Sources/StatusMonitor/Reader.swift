@@ -14,7 +14,7 @@ struct Reader {
         var count = 0
         /// Whether all of them are moves of the selection.
         var areMoves = true
-        /// The snapshot of all servers that the reader has read before; it may contain some of these events.
+        /// The snapshot of all servers that the reader has read before; it contains some events of the log.
         var snapshot: SnapshotProgress?
 
         mutating func add(_ entry: LogEntry) {
@@ -127,9 +127,8 @@ struct Reader {
         case .snapshot, .snapshotAfterGap(missed: 0): return takeSnapshot(in: log)
         case .superseded(let missed), .snapshotAfterGap(let missed): return takeGap(of: missed)
         case .lost: return takeGap(of: nil)
-        case .servers(let progress, var unread):
-            unread.snapshot = progress
-            next = unread.count > 0 ? .events(unread) : .nothing
+        case .servers(let progress, let unread):
+            end(progress, unread)
             return advance(in: log)
         case .events(let unread):
             guard isOverrun(unread, by: log) else { return takeEntry(unread, in: log) }
@@ -157,19 +156,11 @@ struct Reader {
         while mayBeOfOthers, !wants(log[revision]) { revision += 1 }
         var rest = unread
         rest.count -= 1
-        defer { if case .events = next { next = rest.count > 0 ? .events(rest) : .nothing } }
+        next = rest.count > 0 ? .events(rest) : .nothing
         guard log[revision].kind == .event(.selected), let name = log[revision].snapshot?.state.name else {
             return .entry(revision)
         }
-        switch rest.snapshot?.newestEntry(of: name, after: revision, in: log) ?? .none {
-        case .none: return .entry(revision)
-        case .entry(let newer): return .entry(revision, newer: newer)
-        case .tooMany:
-            // This event is not delivered. A client that resumes at the gap's cursor must get another gap.
-            revision -= 1
-            next = .lost
-            return advance(in: log)
-        }
+        return .entry(revision, newer: rest.snapshot?.newestEntry(of: name, after: revision, in: log))
     }
 
     // MARK: The servers of a snapshot
@@ -180,18 +171,23 @@ struct Reader {
     mutating func readServers(in log: borrowing EventLog) -> ServerName?? {
         guard case .servers(let progress, _) = next else { return nil }
         if let progress { return .some(progress.last) }
-        next = .servers(SnapshotProgress(from: revision), Unread())
+        next = .servers(SnapshotProgress(), Unread())
         // Changes of servers since the snapshot began will be in it, so they are not unread.
-        next = .servers(SnapshotProgress(from: revision), unread(in: log, after: revision))
+        next = .servers(SnapshotProgress(), unread(in: log, after: revision))
         return .some(nil)
     }
 
     /// Notes that the servers of a snapshot were read up to `last`, or all if nil.
     mutating func noteServers(upTo last: ServerName?, in log: borrowing EventLog) {
-        guard case .servers(let progress?, var unread) = next else { return }
+        guard case .servers(var progress?, let unread) = next else { return }
         progress.note(upTo: last, at: log.latest)
-        guard progress.isComplete else { return next = .servers(progress, unread) }
-        unread.snapshot = progress
+        if progress.isComplete { end(progress, unread) } else { next = .servers(progress, unread) }
+    }
+
+    /// Continues with the events that are not in a snapshot.
+    private mutating func end(_ snapshot: SnapshotProgress?, _ unread: Unread) {
+        var unread = unread
+        unread.snapshot = snapshot
         next = unread.count > 0 ? .events(unread) : .nothing
     }
 
@@ -244,32 +240,19 @@ extension Reader {
         revision = since.revision
         next = .nothing
         guard since.revision < lastWanted(in: ledger) else { return }
-        guard since.revision + 1 >= ledger.log.oldest || since.revision >= lastDropped(in: ledger) else {
-            return next = .lost
-        }
-        if target == .selected, since.revision < ledger.selectionRevision {
-            resumeBeforeMove(in: ledger)
+        guard since.revision + 1 >= ledger.log.oldest else { return next = .lost }
+        let move = ledger.selectionRevision
+        if target == .selected, revision < move {
+            let isSuperseded = (revision + 1..<move).contains { revision in
+                ledger.log[revision].kind != .event(.selected) && wants(ledger.log[revision])
+            }
+            // If only moves came before the last one, the reader has missed nothing.
+            if !isSuperseded { revision = move - 1 }
+            let unread = unread(in: ledger.log, after: revision)
+            next = isSuperseded ? .superseded(missed: unread.count) : .events(unread)
         } else {
             next = .events(unread(in: ledger.log, after: revision))
         }
-    }
-
-    /// Places a reader of the selected server whose cursor is before the last move of the selection.
-    private mutating func resumeBeforeMove(in ledger: borrowing Ledger) {
-        let move = ledger.selectionRevision
-        guard move >= ledger.log.oldest else {
-            // Only moves were dropped. A snapshot replaces the last move, unless other events came since.
-            let unread = unread(in: ledger.log, after: revision)
-            return next = unread.count > 0 ? .lost : .events(Unread(count: 1))
-        }
-        let before = max(revision + 1, ledger.log.oldest)..<move
-        let isSuperseded = before.contains { revision in
-            ledger.log[revision].kind != .event(.selected) && wants(ledger.log[revision])
-        }
-        // If only moves came before the last one, the reader has missed nothing.
-        if !isSuperseded { revision = move - 1 }
-        let unread = unread(in: ledger.log, after: revision)
-        next = isSuperseded ? .superseded(missed: unread.count) : .events(unread)
     }
 
     /// The revision of the last event that the reader wants.
@@ -282,28 +265,5 @@ extension Reader {
             case .server(let name): ledger.records[name]?.followed ?? Revisions()
             }
         return wantsUpdates ? last.updates : last.changes
-    }
-
-    /// The revision of the last wanted event that the log has dropped.
-    private func lastDropped(in ledger: borrowing Ledger) -> Int {
-        let last =
-            switch target {
-            case .all: ledger.log.dropped.ofAll
-            case .probe: Revisions(updates: ledger.log.oldest - 1, changes: ledger.log.oldest - 1)
-            case .selected: ledger.log.dropped.ofSelected
-            case .server(let name): ledger.log.lastDropped(of: name) ?? ledger.records[name]?.followed ?? Revisions()
-            }
-        return wantsUpdates ? last.updates : last.changes
-    }
-}
-
-extension EventLog {
-    /// The last dropped event of a server; nil if the log has no event of the server.
-    fileprivate func lastDropped(of name: ServerName) -> Revisions? {
-        for revision in oldest..<latest + 1 {
-            let entry = self[revision]
-            if entry.snapshot?.state.name == name, entry.kind != .event(.selected) { return entry.previous }
-        }
-        return nil
     }
 }

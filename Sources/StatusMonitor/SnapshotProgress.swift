@@ -6,34 +6,14 @@ import StatusModel
 ///
 /// It decides which events the snapshot contains, so that no event is lost or repeated. For each piece, it knows the
 /// last server and the revision at which the piece was read.
-final class SnapshotProgress {
+struct SnapshotProgress {
     private struct Piece {
         /// Nil in the last piece, which covers all remaining servers.
         var last: ServerName?
         let revision: Int
     }
 
-    /// The revision of the snapshot itself.
-    let beginning: Int
     private var pieces: [Piece] = []
-    /// The newest entries of servers that were selected while the snapshot was written; computed when first needed.
-    private var newest: [ServerName: Int]?
-
-    /// Creates the progress of an unread snapshot.
-    init(from beginning: Int) { self.beginning = beginning }
-
-    /// The maximum number of these servers, each of which costs memory for each reader.
-    private static let maximumSelected = 64
-
-    /// The newest entry of a server in a snapshot, compared with another entry.
-    enum Newest {
-        /// Nothing newer.
-        case none
-        /// This entry is newer.
-        case entry(Int)
-        /// Unknown, because too many servers were selected.
-        case tooMany
-    }
 
     /// Whether the last server has been read.
     var isComplete: Bool { pieces.last.map { $0.last == nil } ?? false }
@@ -42,8 +22,7 @@ final class SnapshotProgress {
     var last: ServerName? { pieces.last?.last }
 
     /// Notes that the servers up to `last`, or all if nil, were read at a revision.
-    func note(upTo last: ServerName?, at revision: Int) {
-        newest = nil
+    mutating func note(upTo last: ServerName?, at revision: Int) {
         if pieces.last?.revision == revision {
             pieces[pieces.count - 1].last = last
         } else {
@@ -60,31 +39,10 @@ final class SnapshotProgress {
     }
 
     /// The newest entry of a server in the snapshot, if it is newer than the entry of its selection.
-    func newestEntry(of name: ServerName, after revision: Int, in log: borrowing EventLog) -> Newest {
-        guard let read = self.revision(of: name), read > revision else { return .none }
-        if newest == nil { newest = newestOfSelected(in: log) }
-        guard let newest, newest.count <= Self.maximumSelected else { return .tooMany }
-        return newest[name].map { $0 > revision ? .entry($0) : .none } ?? .none
-    }
-
-    private func newestOfSelected(in log: borrowing EventLog) -> [ServerName: Int] {
-        let first = max(beginning + 1, log.oldest)
-        guard let last = pieces.last?.revision, first <= last else { return [:] }
-        var newest: [ServerName: Int] = [:]
-        for revision in first...last {
-            guard log[revision].kind == .event(.selected), let name = log[revision].snapshot?.state.name else {
-                continue
-            }
-            newest[name] = revision
-            if newest.count > Self.maximumSelected { return newest }
-        }
-        for revision in first...last {
-            guard let name = log[revision].snapshot?.state.name, newest[name] != nil,
-                revision <= self.revision(of: name) ?? -1
-            else { continue }
-            newest[name] = revision
-        }
-        return newest
+    func newestEntry(of name: ServerName, after revision: Int, in log: borrowing EventLog) -> Int? {
+        guard let read = self.revision(of: name), read > revision else { return nil }
+        for newer in (revision + 1...read).reversed() where log[newer].snapshot?.state.name == name { return newer }
+        return nil
     }
 
     /// The revision at which a server was read; nil if it has not been read.

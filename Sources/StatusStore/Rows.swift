@@ -112,16 +112,14 @@ extension StoredServer {
 
 extension LogEntry {
     static let columns = """
-        entry_revision, kind, of_selected, previous_updates, previous_changes, selected, refreshing, name,
-        \(StateColumns.names)
+        entry_revision, kind, of_selected, selected, refreshing, name, \(StateColumns.names)
         """
-    static let columnCount = 20
+    static let columnCount = 18
 
     func write(to parameters: inout Parameters) throws(SQLiteError) {
         try parameters.add(revision)
         try parameters.add(kind.word)
         try parameters.add(isOfSelected)
-        try previous.write(to: &parameters)
         guard let state = snapshot?.state else { return }
         try parameters.add(state.isSelected)
         try parameters.add(state.isRefreshing)
@@ -133,15 +131,13 @@ extension LogEntry {
     init?(from columns: inout Columns) {
         let revision = columns.count()
         guard let kind = columns.text().flatMap({ Kind(word: $0) }) else { return nil }
-        let (isOfSelected, previous) = (columns.flag(), Revisions(from: &columns))
-        let (isSelected, isRefreshing) = (columns.flag(), columns.flag())
+        let (isOfSelected, isSelected, isRefreshing) = (columns.flag(), columns.flag(), columns.flag())
         var state = columns.name().flatMap { StateColumns.read($0, from: &columns) }
         state?.isSelected = isSelected
         state?.isRefreshing = isRefreshing
         if state == nil, kind != .probe, kind != .event(.selected) { return nil }
         self.init(
-            revision: revision, kind: kind, snapshot: state.map { ServerSnapshot($0) }, isOfSelected: isOfSelected,
-            previous: previous)
+            revision: revision, kind: kind, snapshot: state.map { ServerSnapshot($0) }, isOfSelected: isOfSelected)
     }
 }
 
@@ -166,16 +162,15 @@ extension LogEntry.Kind {
 
 extension LogMemory {
     static let columns = """
-        epoch, revision, all_updates, all_changes, selected_updates, selected_changes, dropped_updates, dropped_changes,
-        dropped_selected_updates, dropped_selected_changes, selected, selection_revision, noted_at, noted_since_boot
+        epoch, revision, all_updates, all_changes, selected_updates, selected_changes, selected, selection_revision,
+        noted_at, noted_since_boot
         """
 
     func write(to parameters: inout Parameters) throws(SQLiteError) {
         try parameters.add(epoch.description)
         try parameters.add(revision)
-        for revisions in [followedOfAll, followed, droppedOfAll, droppedOfSelected] {
-            try revisions.write(to: &parameters)
-        }
+        try followedOfAll.write(to: &parameters)
+        try followed.write(to: &parameters)
         try parameters.add(selected?.rawValue)
         try parameters.add(selectionRevision)
         try parameters.add(notedAt.wall)
@@ -190,8 +185,6 @@ extension LogMemory {
             epoch: epoch, revision: columns.count(), notedAt: Moment(wall: Timestamp(milliseconds: 0), boot: .zero))
         followedOfAll = Revisions(from: &columns)
         followed = Revisions(from: &columns)
-        droppedOfAll = Revisions(from: &columns)
-        droppedOfSelected = Revisions(from: &columns)
         selected = columns.name()
         selectionRevision = columns.count()
         guard let wall = columns.time(), let boot = columns.duration() else { return nil }

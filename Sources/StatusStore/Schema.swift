@@ -13,7 +13,8 @@ enum Schema {
 
     /// The steps from an empty file to the current version; a released step never changes.
     ///
-    /// The columns `lost` and `file` of `daemon`, `names.is_open` and the index `open_names` are no longer used.
+    /// No longer used: the columns `dropped_…`, `lost` and `file` of `daemon`, `stays_stale` and `time_to_live_user` of
+    /// `servers`, `previous_…` of `events`, `is_open` of `names`, and the index `open_names`.
     static let migrations = [
         """
         CREATE TABLE daemon (
@@ -109,14 +110,5 @@ enum StoreProblem: Error, Equatable, CustomStringConvertible {
         case .foreign: "another program has written it"
         case .unread: "it could not be read when statusd started"
         }
-    }
-}
-
-extension Database {
-    /// The integer in the first row and column of a query.
-    func integer(_ sql: String) throws(SQLiteError) -> Int64? {
-        let statement = try statement(sql)
-        defer { statement.reset() }
-        return try statement.step() ? statement.integer(0) : nil
     }
 }

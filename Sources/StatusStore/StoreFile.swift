@@ -209,7 +209,7 @@ final class StoreFile {
 
     private static let logInsertion = """
         REPLACE INTO daemon (id, is_complete, boot, configured_selection, history_clock, \(LogMemory.columns))
-        VALUES (1, \(places(18)))
+        VALUES (1, \(places(14)))
         """
     private static let serverInsertion =
         "REPLACE INTO servers (\(StoredServer.columns)) VALUES (\(places(StoredServer.columnCount)))"

@@ -75,24 +75,6 @@ import Testing
         #expect(watch.lines() == ["selected g new"])
     }
 
-    @Test("a reader that gets too many selections after a snapshot starts over")
-    func manySelections() throws {
-        let names = (10..<90).map { "s\($0)" }
-        let fixture = MonitorFixture(servers: names, capacities: 1024...1024)
-        let watch = try fixture.watch(.all)
-        #expect(watch.next()?.kind == .snapshot)
-        #expect(watch.nextServers(limit: 1)?.count == 1)
-        for server in names { try fixture.monitor.select(name(server)) }
-        while watch.nextServers(limit: 10) != nil {}
-        let selected = watch.next()
-        #expect(selected?.server?.name == name("s10"))
-        let gap = watch.next()
-        // The gap has the cursor of the last selection, for a client that disconnects before the snapshot.
-        #expect(gap?.kind == .gap)
-        #expect(gap?.cursor == selected?.cursor)
-        #expect(watch.lines() == ["snapshot -"])
-    }
-
     @Test(
         "the selection of a server that is removed before the snapshot reads it is not an event: it would never go away"
     )

@@ -41,8 +41,6 @@ struct StatusStoreTests {
             epoch: Epoch("00112233445566778899aabbccddeeff"), revision: 9, notedAt: moment(2500))
         log.followedOfAll = Revisions(updates: 9, changes: 8)
         log.followed = Revisions(updates: 6, changes: 4)
-        log.droppedOfAll = Revisions(updates: 3, changes: 2)
-        log.droppedOfSelected = Revisions(updates: 2, changes: 1)
         (log.selected, log.selectionRevision) = (name("db"), 6)
         return log
     }
@@ -74,8 +72,7 @@ struct StatusStoreTests {
         batch.entries = [
             LogEntry(revision: 7, kind: .probe),
             LogEntry(
-                revision: 8, kind: .event(.changed), snapshot: ServerSnapshot(server), isOfSelected: true,
-                previous: Revisions(updates: 5, changes: 4)),
+                revision: 8, kind: .event(.changed), snapshot: ServerSnapshot(server), isOfSelected: true),
             LogEntry(revision: 9, kind: .event(.selected)),
         ]
         try fixture.openStore().save(batch)
