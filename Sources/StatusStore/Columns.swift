@@ -30,6 +30,26 @@ struct Parameters {
     mutating func add(_ value: Duration?) throws(SQLiteError) { try add(value?.microseconds) }
 }
 
+extension Database {
+    /// Runs a statement with parameters.
+    func run(
+        _ sql: String, _ write: (inout Parameters) throws(SQLiteError) -> Void
+    ) throws(SQLiteError) {
+        let statement = try statement(sql)
+        var parameters = Parameters(statement)
+        try write(&parameters)
+        try statement.run()
+    }
+
+    /// The integer in the first row and column of a query; nil if there is none.
+    func integer(_ sql: String, _ parameter: String? = nil) throws(SQLiteError) -> Int64? {
+        let statement = try statement(sql)
+        defer { statement.reset() }
+        if let parameter { try statement.bind(parameter, at: 0) }
+        return try statement.step() ? statement.integer(0) : nil
+    }
+}
+
 /// Reads the columns of a row, from the first to the last.
 struct Columns {
     private let statement: Statement

@@ -40,7 +40,7 @@ extension HistoryReader {
             let time = Self.time(statement.integer(3) ?? 0, clock, statement.integer(2))
             // A damaged row may contain any number.
             let changes = statement.integer(5) == 1 ? 1 + min(max(0, Int(statement.integer(6) ?? 0)), 1 << 32) : 0
-            tally.change(to: Grade(number: statement.integer(4) ?? 0), changes: changes, at: time)
+            tally.change(to: Level(grade: statement.integer(4)), changes: changes, at: time)
         }
         for run in runs { tally.run(run.isStart, at: run.time) }
         return tally.end(now: now.wall.milliseconds)
@@ -83,7 +83,7 @@ extension HistoryReader {
         guard try statement.step() else { return }
         let beginning = statement.integer(0) ?? 0
         tally.run(statement.integer(1) == 1, at: beginning)
-        tally.change(to: Grade(number: statement.integer(2) ?? 0), changes: 0, at: beginning)
+        tally.change(to: Level(grade: statement.integer(2)), changes: 0, at: beginning)
         tally.noteBeginning(Timestamp(milliseconds: beginning))
     }
 
@@ -101,10 +101,7 @@ extension HistoryReader {
                 "SELECT at - since_boot / 1000 FROM changes WHERE id < ? ORDER BY id DESC LIMIT 1", end
             ).first
         }
-        let isThisBoot = try database.statement("SELECT 1 FROM daemon WHERE boot = ?")
-        defer { isThisBoot.reset() }
-        try isThisBoot.bind(boot, at: 0)
-        if let last = boots.last, try isThisBoot.step() {
+        if let last = boots.last, try database.integer("SELECT 1 FROM daemon WHERE boot = ?", boot) != nil {
             clocks[last] = now.wall.milliseconds - now.boot.microseconds / 1000
         }
         return clocks
@@ -125,7 +122,7 @@ struct SummaryTally {
     private var summary: StatusSummary
     private let width: Double
     private var time: Int64
-    private var grade = Grade.none
+    private var level: Level?
     private var isRunning = false
 
     init(_ server: ServerName, since: Timestamp, until: Timestamp, buckets: Int) {
@@ -147,10 +144,10 @@ struct SummaryTally {
     /// Notes a change of the server, in the order of time.
     ///
     /// - Parameter changes: how many changes of the status it stands for.
-    mutating func change(to grade: Grade, changes: Int, at time: Int64) {
+    mutating func change(to level: Level?, changes: Int, at time: Int64) {
         guard time <= summary.until.milliseconds else { return }
         advance(to: time)
-        self.grade = grade
+        self.level = level
         guard time > summary.since.milliseconds else { return }
         summary.buckets[bucket(at: time)].changes += changes
         // A level counts even if it lasts no time.
@@ -178,10 +175,10 @@ struct SummaryTally {
         return min(max(0, index), summary.buckets.count - 1)
     }
 
-    private var level: Level? { isRunning ? grade.level : nil }
+    private var countedLevel: Level? { isRunning ? level : nil }
 
     private mutating func noteWorst(in bucket: Int) {
-        guard let level else { return }
+        guard let level = countedLevel else { return }
         if let worst = summary.buckets[bucket].worst, !level.isWorse(than: worst) { return }
         summary.buckets[bucket].worst = level
     }
@@ -193,7 +190,7 @@ struct SummaryTally {
             // The start of the next bucket, at least 1 ms later: rounding must not stop the progress.
             let next = isLast ? end : max(time + 1, summary.buckets[index + 1].start.milliseconds)
             let stop = min(end, next)
-            summary.buckets[index].times[level] += Int(stop - time)
+            summary.buckets[index].times[countedLevel] += Int(stop - time)
             noteWorst(in: index)
             time = stop
         }

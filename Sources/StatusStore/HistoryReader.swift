@@ -140,7 +140,7 @@ final class HistoryReader {
         }
         if let level = query.level {
             sql += " AND c.grade >= ?"
-            values.append(Grade(level).number)
+            values.append(Level.grade(level))
         }
         return (sql, values)
     }
@@ -149,10 +149,7 @@ final class HistoryReader {
 extension HistoryReader {
     /// The number of a server in the history; 0 if it has none.
     func number(of server: ServerName) throws(SQLiteError) -> Int64 {
-        let statement = try database.statement("SELECT id FROM names WHERE name = ?")
-        defer { statement.reset() }
-        try statement.bind(server.rawValue, at: 0)
-        return try statement.step() ? statement.integer(0) ?? 0 : 0
+        try database.integer(StoreFile.nameQuery, server.rawValue) ?? 0
     }
 }
 

@@ -19,27 +19,26 @@ extension StoreFile {
     ///
     /// - Parameter now: a time of this run by both clocks, which relates them.
     func append(_ change: Change, since now: Moment) throws(SQLiteError) {
-        let statement = try database.statement(Self.changeInsertion)
-        var parameters = Parameters(statement)
         let state = change.server
-        try parameters.add(
-            try state.map { state throws(SQLiteError) in try number(of: state.name, after: change) })
-        try parameters.add(change.kind.rawValue)
-        try parameters.add(change.at)
-        try parameters.add(change.grade?.number)
+        let server = try state.map { state throws(SQLiteError) in try number(of: state.name) }
         newestChange = moment(of: change, at: now)
-        try parameters.add(newestChange)
-        try parameters.add(bootNumber)
-        try parameters.add(Int64(change.revision))
-        try parameters.add(state?.source)
-        try parameters.add(state?.phase.rawValue)
-        try parameters.add(state?.status?.text.rawValue)
-        try parameters.add(state?.status?.level.rawValue)
-        try parameters.add(state?.message)
-        try parameters.add(state?.isStale ?? false)
-        try parameters.add(change.omitted)
-        try parameters.add(change.user.map { Int64($0) })
-        try statement.run()
+        try database.run(Self.changeInsertion) { row throws(SQLiteError) in
+            try row.add(server)
+            try row.add(change.kind.rawValue)
+            try row.add(change.at)
+            try row.add(change.grade)
+            try row.add(newestChange)
+            try row.add(bootNumber)
+            try row.add(Int64(change.revision))
+            try row.add(state?.source)
+            try row.add(state?.phase.rawValue)
+            try row.add(state?.status?.text.rawValue)
+            try row.add(state?.status?.level.rawValue)
+            try row.add(state?.message)
+            try row.add(state?.isStale ?? false)
+            try row.add(change.omitted)
+            try row.add(change.user.map { Int64($0) })
+        }
         guard bootNumber == 0 else { return }
         bootNumber = database.lastRowID
         try database.execute("UPDATE changes SET life = id WHERE id = \(bootNumber)")
@@ -56,24 +55,10 @@ extension StoreFile {
 
     private static let longestDelay = Duration.seconds(600)
 
-    /// The number of an entry's server in the history.
-    private func number(of name: ServerName, after change: Change) throws(SQLiteError) -> Int64 {
-        let number = try number(of: name)
-        // A removed server may never come back.
-        names[name] = change.kind == .removed ? nil : number
-        return number
-    }
-
     /// The number of a server in the history; a new server gets one.
     func number(of name: ServerName) throws(SQLiteError) -> Int64 {
-        if let number = names[name] { return number }
-        let insertion = try database.statement(Self.nameInsertion)
-        try insertion.bind(name.rawValue, at: 0)
-        try insertion.run()
-        let query = try database.statement(Self.nameQuery)
-        defer { query.reset() }
-        try query.bind(name.rawValue, at: 0)
-        guard try query.step(), let number = query.integer(0) else {
+        try database.run(Self.nameInsertion) { row throws(SQLiteError) in try row.add(name.rawValue) }
+        guard let number = try database.integer(Self.nameQuery, name.rawValue) else {
             throw SQLiteError(.damaged, "damaged: the table “names”")
         }
         return number
@@ -82,11 +67,22 @@ extension StoreFile {
 
 extension Change {
     /// The grade of the time after the entry; nil if the entry does not change it.
-    fileprivate var grade: Grade? {
+    fileprivate var grade: Int64? {
         switch kind {
-        case .changed, .added: server.map { Grade($0) }
-        case .removed: Grade.none
+        case .changed, .added: server.map { Level.grade($0.countedLevel) }
+        case .removed: Level.grade(nil)
         case .selected, .started, .stopped: nil
         }
+    }
+}
+
+extension Level {
+    /// The number of a level, or of none, in the columns `grade`: its severity, or 0.
+    static func grade(_ level: Level?) -> Int64 { Int64(level?.severity ?? 0) }
+
+    /// The level with this number; nil for none.
+    init?(grade: Int64?) {
+        guard let level = Level.allCases.first(where: { Int64($0.severity) == grade }) else { return nil }
+        self = level
     }
 }

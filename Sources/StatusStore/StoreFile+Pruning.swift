@@ -19,12 +19,11 @@ extension StoreFile {
     ///   - changes: the number of entries to keep; 0 also removes the last state, which from now on may change
     ///     unnoticed.
     func prune(before oldest: Timestamp, keeping changes: Int) throws(SQLiteError) -> Bool {
-        let count = try countChanges()
-        let excess = min(Self.pruned, max(0, count - changes))
+        // Entries are numbered in order; only a wall clock that jumps makes gaps.
+        let last = try database.integer("SELECT max(id) FROM changes") ?? 0
         let removed = try database.transaction { () throws(SQLiteError) in
-            try prune(before: oldest, excess: excess)
+            try prune(before: oldest, upTo: last - Int64(changes))
         }
-        changeCount = count - removed
         if removed >= Self.pruned { return true }
         // The next entry has the first number again, and identifies the boot.
         if try database.integer("SELECT 1 FROM changes LIMIT 1") == nil { bootNumber = 0 }
@@ -34,15 +33,13 @@ extension StoreFile {
         return false
     }
 
-    private func prune(before oldest: Timestamp, excess: Int) throws(SQLiteError) -> Int {
-        let excessEnd =
-            excess == 0 ? 0 : try database.integer("SELECT id FROM changes ORDER BY id LIMIT 1 OFFSET \(excess - 1)")
+    private func prune(before oldest: Timestamp, upTo excessEnd: Int64) throws(SQLiteError) -> Int {
         // Only the first entries are searched, so that the search ends at the first entries that are young enough. A
         // damaged row may have a text as its time.
         let gone = """
             WITH gone AS (
                 SELECT * FROM (SELECT * FROM changes ORDER BY id LIMIT \(Self.pruned))
-                WHERE id <= \(excessEnd ?? 0) OR at < \(oldest.milliseconds) OR typeof(at) <> 'integer')
+                WHERE id <= \(excessEnd) OR at < \(oldest.milliseconds) OR typeof(at) <> 'integer')
             """
         let latest = try database.integer(
             "\(gone) SELECT coalesce(max(at) FILTER (WHERE typeof(at) = 'integer'), 0) FROM gone HAVING count(*) > 0")
@@ -65,7 +62,6 @@ extension StoreFile {
             DELETE FROM changes WHERE id IN (SELECT id FROM gone);
             """)
         let removed = database.changedRows
-        names = [:]
         // Returns free pages to the file system, so that the file shrinks after the limits were lowered.
         try database.execute("PRAGMA incremental_vacuum(100)")
         return removed
@@ -83,15 +79,7 @@ extension StoreFile {
                 SELECT id FROM names n WHERE NOT EXISTS (SELECT 1 FROM changes WHERE server = n.id)
                 LIMIT \(Self.pruned))
             """)
-        names = [:]
         return database.changedRows
-    }
-
-    private func countChanges() throws(SQLiteError) -> Int {
-        if let changeCount { return changeCount }
-        let count = Int(try database.integer("SELECT count(*) FROM changes") ?? 0)
-        changeCount = count
-        return count
     }
 
     /// Notes, in a transaction, the grades of all servers, if the history is empty.
@@ -104,11 +92,11 @@ extension StoreFile {
             """
         guard try database.integer(isEmpty) != nil else { return }
         for server in servers {
-            let state = server.memory.state
-            let statement = try database.statement("UPDATE names SET grade = ? WHERE id = ?")
-            try statement.bind(Grade(state).number, at: 0)
-            try statement.bind(try number(of: state.name), at: 1)
-            try statement.run()
+            let number = try number(of: server.name)
+            try database.run("UPDATE names SET grade = ? WHERE id = ?") { row throws(SQLiteError) in
+                try row.add(Level.grade(server.memory.state.countedLevel))
+                try row.add(number)
+            }
         }
         try database.execute("INSERT INTO pruned VALUES (1, \(now.wall.milliseconds), 1)")
     }

@@ -14,10 +14,6 @@ final class StoreFile {
     var bootNumber: Int64 = 0
     /// When the newest entry of this boot was made, by the boot clock.
     var newestChange = Duration.zero
-    /// The number of entries of the history; nil if not counted yet.
-    var changeCount: Int?
-    /// The numbers, in the history, of servers that have changed.
-    var names: [ServerName: Int64] = [:]
     /// Whether the next batch, which contains all servers, replaces the state of another run.
     ///
     /// Until then the old state is kept, in case this run is killed first.
@@ -85,31 +81,21 @@ final class StoreFile {
     func load(boot: String) throws(SQLiteError) -> StoreContents {
         var contents = StoreContents()
         let daemon = try database.statement(
-            "SELECT is_complete, boot, configured_selection, \(LogMemory.columns) FROM daemon")
+            "SELECT is_complete, boot, configured_selection, history_clock, \(LogMemory.columns) FROM daemon")
         defer { daemon.reset() }
         guard try daemon.step() else { return contents }
         var columns = Columns(daemon)
         let (isComplete, isOfThisBoot) = (columns.flag(), columns.text() == boot)
-        contents.configuredSelection = columns.name()
+        (contents.configuredSelection, contents.historyClock) = (columns.name(), columns.time())
         guard let log = LogMemory(from: &columns) else {
             throw SQLiteError(.damaged, "damaged: the table “daemon”")
         }
         let servers = try loadServers(&contents)
         var memory = LedgerMemory(log: log, servers: servers, isOfThisBoot: isOfThisBoot)
-        // A file that can only be read was not upgraded, so it may lack this column.
-        contents.historyClock = try? loadHistoryClock()
         let entries = isComplete ? try loadEntries(upTo: log.revision) : nil
         (memory.entries, memory.isComplete) = (entries ?? [], entries != nil)
         contents.memory = memory
         return contents
-    }
-
-    private func loadHistoryClock() throws(SQLiteError) -> Timestamp? {
-        let statement = try database.statement("SELECT history_clock FROM daemon")
-        defer { statement.reset() }
-        guard try statement.step() else { return nil }
-        var columns = Columns(statement)
-        return columns.time()
     }
 
     private func loadServers(_ contents: inout StoreContents) throws(SQLiteError) -> [ServerMemory] {
@@ -147,21 +133,30 @@ final class StoreFile {
 
     /// Saves a batch, all of it or nothing.
     func save(_ batch: StoreBatch, boot: String) throws(SQLiteError) {
-        // If the transaction fails, the numbers of new names are not valid.
-        var isSaved = false
-        defer { if !isSaved { names = [:] } }
         try database.transaction { () throws(SQLiteError) in
             if replacesState { try forgetState() }
-            for server in batch.servers { try save(server) }
-            for name in batch.removed { try remove(name) }
+            for server in batch.servers {
+                try database.run(Self.serverInsertion) { row throws(SQLiteError) in try server.write(to: &row) }
+            }
+            for name in batch.removed {
+                try database.run("DELETE FROM servers WHERE name = ?") { row throws(SQLiteError) in
+                    try row.add(name.rawValue)
+                }
+            }
             if batch.beginsHistory { try beginHistory(of: batch.servers, at: batch.log.notedAt) }
             for change in batch.changes { try append(change, since: batch.log.notedAt) }
-            for entry in batch.entries ?? [] { try save(entry) }
-            try save(batch.log, boot: boot, batch)
+            for entry in batch.entries ?? [] {
+                try database.run(Self.entryInsertion) { row throws(SQLiteError) in try entry.write(to: &row) }
+            }
+            try database.run(Self.logInsertion) { row throws(SQLiteError) in
+                try row.add(batch.entries != nil)
+                try row.add(boot)
+                try row.add(batch.configuredSelection?.rawValue)
+                try row.add(batch.historyClock)
+                try batch.log.write(to: &row)
+            }
         }
-        isSaved = true
         replacesState = false
-        if let changeCount { self.changeCount = changeCount + batch.changes.count }
     }
 
     /// Merges the log into the file, and shortens it, unless another process reads it.
@@ -169,37 +164,6 @@ final class StoreFile {
         database.setTimeout(0)
         try? database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         database.setTimeout(Database.usualTimeout)
-    }
-
-    private func save(_ log: LogMemory, boot: String, _ batch: StoreBatch) throws(SQLiteError) {
-        let statement = try database.statement(Self.logInsertion)
-        var parameters = Parameters(statement)
-        try parameters.add(batch.entries != nil)
-        try parameters.add(boot)
-        try parameters.add(batch.configuredSelection?.rawValue)
-        try parameters.add(batch.historyClock)
-        try log.write(to: &parameters)
-        try statement.run()
-    }
-
-    private func save(_ server: StoredServer) throws(SQLiteError) {
-        let statement = try database.statement(Self.serverInsertion)
-        var parameters = Parameters(statement)
-        try server.write(to: &parameters)
-        try statement.run()
-    }
-
-    private func save(_ entry: LogEntry) throws(SQLiteError) {
-        let statement = try database.statement(Self.entryInsertion)
-        var parameters = Parameters(statement)
-        try entry.write(to: &parameters)
-        try statement.run()
-    }
-
-    private func remove(_ name: ServerName) throws(SQLiteError) {
-        let statement = try database.statement("DELETE FROM servers WHERE name = ?")
-        try statement.bind(name.rawValue, at: 0)
-        try statement.run()
     }
 
     /// Forgets all servers and the log, but not the history.
