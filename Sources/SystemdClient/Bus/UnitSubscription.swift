@@ -36,7 +36,7 @@ final class UnitFollower {
     private var handler: (@EventLoop (UnitObservation) -> Void)?
     private var told: UnitObservation?
     /// The waiting calls by the numbers of their requests.
-    private var calls: [Int: CheckedContinuation<Void, Never>] = [:]
+    private var calls: [Int: @Sendable () -> Void] = [:]
 
     init(_ handler: @escaping @EventLoop (UnitObservation) -> Void) { self.handler = handler }
 
@@ -64,36 +64,17 @@ final class UnitFollower {
     /// Requests a reading by `ask` and waits for it; returns at once if the task or the follower is cancelled.
     ///
     /// - Parameters:
-    ///   - limit: the time after which the handler is told that there was no answer. If no timer can be created, the
-    ///     bus's own limits apply.
+    ///   - limit: the time after which the handler is told that there was no answer. The next observation is then
+    ///     passed on even if it equals the one before.
     ///   - ask: returns the number of the request.
     func wait(atMost limit: Duration, _ ask: () -> Int) async {
         guard handler != nil else { return }
         let request = ask()
-        let timer = try? TimerSource(clock: .boottime) { [weak self] in self?.expire(request) }
-        defer { timer?.cancel() }
-        timer?.schedule(after: limit)
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                if Task.isCancelled { continuation.resume() } else { calls[request] = continuation }
-            }
-        } onCancel: {
-            EventLoop.perform { self.end(request) }
-        }
-    }
-
-    /// Reports that there was no answer.
-    ///
-    /// The next observation is passed on even if it equals the one before the timeout.
-    func expire(_ request: Int) {
-        guard calls[request] != nil else { return }
-        tell(.unanswered)
-        end(request)
+        await TimedWait<Void>.run(within: limit) { end in calls[request] = { end(()) } }
+        if calls.removeValue(forKey: request) != nil, !Task.isCancelled { tell(.unanswered) }
     }
 
     private func endCalls(upTo request: Int) {
-        for number in calls.keys where number <= request { end(number) }
+        for number in calls.keys where number <= request { calls.removeValue(forKey: number)?() }
     }
-
-    private func end(_ request: Int) { calls.removeValue(forKey: request)?.resume() }
 }

@@ -115,10 +115,15 @@ public enum ServiceManager {
     /// returns after the timeout, or if the task is cancelled or no pipe can be created.
     @EventLoop
     public static func settle(timeout: Duration = .seconds(5)) async {
-        if isPresent { await barrier.wait(within: timeout) }
+        guard isPresent else { return }
+        var source: IOSource?
+        await TimedWait<Void>.run(within: timeout) { end in
+            guard let pipe = OwnedDescriptor.makePipe() else { return end(()) }
+            source = try? IOSource(pipe.reading, events: .readable) { _ in end(()) }
+            if source == nil { end(()) } else { outbox.post(.barrier(pipe.writing), size: 1) }
+        }
+        source?.cancel()
     }
-
-    @EventLoop private static let barrier = SharedBarrier { outbox.post(.barrier($0), size: 1) }
 
     /// Waits until all notifications have been sent, for at most `limit`.
     @EventLoop
@@ -136,7 +141,7 @@ public enum ServiceManager {
         case barrier(OwnedDescriptor)
     }
 
-    // There is always room: at most one notification of each kind waits, and a barrier.
+    // There is always room: at most one notification of each kind waits, and a barrier for each caller.
     private static let outbox = Outbox<Message>(capacity: .max) { message in
         switch message {
         case .notification(_, let text): sd_notify(0, text)
