@@ -8,20 +8,23 @@ import StatusModel
 
 /// `tcp: host:port`: checks whether a server accepts connections at a port, and how quickly.
 struct TCPCheck: Check {
+    private let host: String
     private let timeout: Duration
-    private let addresses: HostAddresses
+    /// The lookup of the host; checks share it, so that a hanging resolver is not asked again before it has answered.
+    private let lookup: SharedLoad<[InternetAddress], any Error>
 
     var resource: CheckBudget.Resource { .connection }
 
     init(host: String, port: UInt16, timeout: Duration) {
+        self.host = host
         self.timeout = timeout
-        addresses = HostAddresses(of: host, port: port)
+        lookup = SharedLoad(name: "addresses of \(host)") { try await Resolver.lookUp(host, port: port) }
     }
 
     func run() async throws -> CheckResult {
         do {
             let began = ContinuousClock.now
-            let addresses = try await addresses.lookUp(within: timeout)
+            let addresses = try await addresses()
             return try await connect(to: addresses, within: timeout - (ContinuousClock.now - began))
         } catch let error as FailedLookUp {
             return CheckResult(.critical, "\(error)")
@@ -29,6 +32,22 @@ struct TCPCheck: Check {
             // If this host has no descriptor or port left, the state of the server is unknown.
             if error.code == .exhausted { throw CheckFailure(error.message) }
             return CheckResult(.critical, String(cString: strerror(error.errno)).asPhrase)
+        }
+    }
+
+    /// Looks up the addresses.
+    ///
+    /// - Throws: ``FailedLookUp`` if the lookup fails or times out; ``CheckFailure`` if it may not have begun.
+    private func addresses() async throws -> [InternetAddress] {
+        do {
+            return try await withTimeLimit(timeout) { try await lookup.load() }
+        } catch is TimeLimitExceeded {
+            // The lookup may not have begun, so the state of the host is unknown.
+            if await Resolver.isFull {
+                throw CheckFailure(
+                    "cannot look up host \(host): too many lookups are unanswered; see “resolvectl status”")
+            }
+            throw FailedLookUp(host: host, unansweredFor: TimeSpan.text(timeout))
         }
     }
 
@@ -45,34 +64,5 @@ struct TCPCheck: Check {
 extension TCPSettings: CheckMaking {
     public func makeCheck(_ order: SourceOrder) -> any Check {
         TCPCheck(host: host, port: port, timeout: order.schedule.timeout)
-    }
-}
-
-/// The addresses of a host, for the checks of one source.
-///
-/// Checks share a lookup, so that a hanging resolver is not asked again before it has answered.
-struct HostAddresses: Sendable {
-    private let host: String
-    private let addresses: SharedLoad<[InternetAddress], any Error>
-
-    init(of host: String, port: UInt16) {
-        self.host = host
-        addresses = SharedLoad(name: "addresses of \(host)") { try await Resolver.lookUp(host, port: port) }
-    }
-
-    /// Looks up the addresses.
-    ///
-    /// - Throws: ``FailedLookUp`` if the lookup fails or times out; ``CheckFailure`` if it may not have begun.
-    func lookUp(within timeout: Duration) async throws -> [InternetAddress] {
-        do {
-            return try await withTimeLimit(timeout) { try await addresses.load() }
-        } catch is TimeLimitExceeded {
-            // The lookup may not have begun, so the state of the host is unknown.
-            if await Resolver.isFull {
-                throw CheckFailure(
-                    "cannot look up host \(host): too many lookups are unanswered; see “resolvectl status”")
-            }
-            throw FailedLookUp(host: host, unansweredFor: TimeSpan.text(timeout))
-        }
     }
 }
