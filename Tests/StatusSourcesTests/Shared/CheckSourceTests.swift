@@ -26,11 +26,11 @@ import Testing
     private func makeSource(failures: Int = 1) -> CheckSource { makeSource(check, failures: failures) }
 
     private func makeSource(
-        _ check: GateCheck, interval: Duration = .seconds(60), failures: Int = 1, predecessor: CheckSource? = nil,
+        _ check: GateCheck, interval: Duration = .seconds(60), failures: Int = 1,
         budget: CheckBudget = CheckBudget(CheckLimits())
     ) -> CheckSource {
         let order = SourceOrder(
-            server: disk, schedule: CheckSchedule(interval: interval, failures: failures), predecessor: predecessor,
+            server: disk, schedule: CheckSchedule(interval: interval, failures: failures),
             environment: .test(monitor, budget: budget))
         return CheckSource(check, order, clock: clock)
     }
@@ -185,35 +185,6 @@ import Testing
             #expect(!isRefreshing)
         }
         #expect(check.cancelled == 1)
-    }
-
-    @Test("a new source starts no check until its predecessor's check has ended")
-    func successor() async throws {
-        let stubborn = GateCheck(heedsCancelling: false)
-        let check = GateCheck(notDuring: stubborn)
-        let old = makeSource(stubborn)
-        let (monitor, disk) = (monitor, disk)
-        let run: @EventLoop @Sendable () async -> Void = { await old.run() }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask(operation: run)
-            await stubborn.began(1)
-            old.close()
-            // A source that is replaced before its first check.
-            let brief = makeSource(check, predecessor: old)
-            brief.close()
-            let new = makeSource(check, predecessor: brief)
-            try await with(new) {
-                let caller = new.requestRefresh()
-                _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
-                stubborn.end(.critical, "what the old one found")
-                await check.began(1)
-                #expect(!check.hasOverlapped)
-                check.end(.ok, "DISK OK")
-                await caller.value
-                let text = try monitor.state(of: disk).status?.text.rawValue
-                #expect(text == "DISK OK")
-            }
-        }
     }
 
     @Test(

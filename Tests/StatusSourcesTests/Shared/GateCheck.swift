@@ -11,20 +11,16 @@ final class GateCheck: Check {
         var cancelled = 0
         var running = 0
         var most = 0
-        var hasOverlapped = false
         var gate: CheckedContinuation<CheckResult, any Error>?
         var waiters: [(Int, CheckedContinuation<Void, Never>)] = []
     }
 
     private let state = Mutex(State())
     private let heedsCancelling: Bool
-    /// A check that must never run at the same time as this one.
-    private let other: GateCheck?
     let changes: AsyncStream<Void>?
 
-    init(heedsCancelling: Bool = true, notDuring other: GateCheck? = nil, changes: AsyncStream<Void>? = nil) {
+    init(heedsCancelling: Bool = true, changes: AsyncStream<Void>? = nil) {
         self.heedsCancelling = heedsCancelling
-        self.other = other
         self.changes = changes
     }
 
@@ -36,17 +32,12 @@ final class GateCheck: Check {
     var cancelled: Int { state.withLock { $0.cancelled } }
     /// The maximum number of concurrent runs.
     var most: Int { state.withLock { $0.most } }
-    /// Whether a run began while the other check was running.
-    var hasOverlapped: Bool { state.withLock { $0.hasOverlapped } }
-    private var isRunning: Bool { state.withLock { $0.running > 0 } }
 
     func run() async throws -> CheckResult {
         defer { state.withLock { $0.running -= 1 } }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { gate in
-                let overlaps = other?.isRunning == true
                 let due = state.withLock { state in
-                    state.hasOverlapped = state.hasOverlapped || overlaps
                     state.begun += 1
                     state.running += 1
                     state.most = max(state.most, state.running)

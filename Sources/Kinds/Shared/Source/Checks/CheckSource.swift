@@ -21,7 +21,6 @@ public final class CheckSource {
     /// Changes may come at any rate, so a check that only a change caused does not count towards `failures` and
     /// `successes`.
     private var isCounted = false
-    private var predecessor: CheckSource?
     /// The pause before the first check.
     private let firstPause: Duration?
     private var isClosed = false
@@ -32,13 +31,12 @@ public final class CheckSource {
         try await self?.runCheck()
     }
 
-    /// Creates a source that checks nothing until it is run and no check of its predecessor is running.
+    /// Creates a source that checks nothing until it is run.
     init(_ check: any Check, _ order: SourceOrder, clock: any Clock<Duration> = EventLoopClock()) {
         self.check = check
         claim = CheckBudget.Claim(check.resource)
         self.clock = clock
         (server, schedule, environment) = (order.server, order.schedule, order.environment)
-        predecessor = order.predecessor as? CheckSource
         hysteresis = Hysteresis(
             failures: schedule.failures, successes: schedule.successes, shown: order.shown,
             signedStreak: order.restored?.memory.streak ?? 0)
@@ -109,22 +107,9 @@ public final class CheckSource {
         }
     }
 
-    /// Returns when no check of this source or its predecessors is running.
-    private func ended() async {
-        await predecessorEnded()
-        await loader.ended()
-    }
-
-    /// Prevents overlapping checks of one server, even if sources are replaced quickly.
-    private func predecessorEnded() async {
-        await predecessor?.ended()
-        predecessor = nil
-    }
-
     private func runCheck() async throws {
         // A cancelled request does not make the next check count, unless another caller waits for it.
         defer { if !loader.hasCallers { isCounted = false } }
-        await predecessorEnded()
         let outcome: Result<CheckResult, CheckFailure>
         do {
             let (check, requested) = (check, SuspendingClock.now)
