@@ -2,7 +2,6 @@
 
 import NotificationStreams
 public import StatusModel
-import Synchronization
 
 /// Receives the state of the selected server.
 public protocol Reporter: Sendable {
@@ -34,14 +33,13 @@ public final class SelectionWatcher: Sendable {
     private let monitor: StatusMonitor
     private let reporters: [any Reporter]
     private let actor: (any Actor)?
-    private let progress = Mutex(WatcherProgress())
 
     /// Creates a watcher.
     ///
     /// - Parameters:
     ///   - monitor: the monitor whose selection it follows.
     ///   - reporters: the reporters, in the order in which they are called.
-    ///   - actor: the actor on which the watcher runs and calls the reporters.
+    ///   - actor: the actor on which the watcher runs and calls the reporters, so that their reports keep the order.
     public init(monitor: StatusMonitor, reporters: [any Reporter], isolatedTo actor: (any Actor)? = nil) {
         self.monitor = monitor
         self.reporters = reporters
@@ -53,22 +51,15 @@ public final class SelectionWatcher: Sendable {
         await forLatest(of: monitor.selections, name: "watcher of the selected server") { selection in
             await self.follow(selection, isolation: self.actor)
         }
-        progress.withLock { $0.end() }.forEach { $0.resume() }
     }
 
-    /// Returns when the reporters have the newest state of this selection's server, or of a later selection.
+    /// Reports the newest state of this selection's server, unless the selection has moved since.
     ///
-    /// Returns at once if the watcher has ended.
-    public func reported(_ selection: Selection) async {
-        await withCheckedContinuation { continuation in
-            if progress.withLock({ $0.wait(for: selection.revision, continuation) }) { continuation.resume() }
-        }
-        await reportAgain(selection, isolation: actor)
-    }
+    /// Reporters must show it at once, even if they hold back another state.
+    public func report(_ selection: Selection) async { await reportSwitch(selection, isolation: actor) }
 
-    /// Makes reporters show at once a state that they may hold back.
-    private func reportAgain(_ selection: Selection, isolation actor: isolated (any Actor)?) {
-        guard let server = selection.server, let state = try? monitor.state(of: server.name) else { return }
+    private func reportSwitch(_ selection: Selection, isolation actor: isolated (any Actor)?) {
+        let state = selection.server.flatMap { try? monitor.state(of: $0.name) }
         report(Report(server: state, isSwitch: true), of: selection)
     }
 
@@ -95,40 +86,5 @@ public final class SelectionWatcher: Sendable {
     private func report(_ report: Report, of selection: Selection) {
         guard monitor.selection == selection else { return }
         for reporter in reporters { reporter.report(report) }
-        progress.withLock { $0.advance(to: selection.revision) }.forEach { $0.resume() }
-    }
-}
-
-/// The last selection that was reported, and the callers that wait for one.
-private struct WatcherProgress {
-    private enum State {
-        case reported(Int)
-        case ended
-    }
-    private typealias Waiter = (revision: Int, continuation: CheckedContinuation<Void, Never>)
-
-    private var state = State.reported(-1)
-    private var waiters: [Waiter] = []
-
-    /// Adds a waiter; returns true if there is nothing to wait for.
-    mutating func wait(for revision: Int, _ continuation: CheckedContinuation<Void, Never>) -> Bool {
-        guard case .reported(let reported) = state, reported < revision else { return true }
-        waiters.append((revision, continuation))
-        return false
-    }
-
-    /// Notes that a selection was reported; returns the callers that waited for it.
-    mutating func advance(to revision: Int) -> [CheckedContinuation<Void, Never>] {
-        guard case .reported(let reported) = state, reported < revision else { return [] }
-        state = .reported(revision)
-        let due = waiters.filter { $0.revision <= revision }
-        waiters.removeAll { $0.revision <= revision }
-        return due.map(\.continuation)
-    }
-
-    mutating func end() -> [CheckedContinuation<Void, Never>] {
-        state = .ended
-        defer { waiters = [] }
-        return waiters.map(\.continuation)
     }
 }

@@ -12,7 +12,8 @@ import Testing
     private let reporter = RecordingReporter()
 
     private func watching(_ body: (SelectionWatcher) async throws -> Void) async throws {
-        let watcher = SelectionWatcher(monitor: fixture.monitor, reporters: [reporter])
+        let watcher = SelectionWatcher(
+            monitor: fixture.monitor, reporters: [reporter], isolatedTo: MainActor.shared)
         let task = Task { await watcher.run() }
         defer { task.cancel() }
         try await body(watcher)
@@ -44,7 +45,7 @@ import Testing
             for round in 0..<200 {
                 let server = round.isMultiple(of: 2) ? "a" : "b"
                 let change = try fixture.monitor.select(name(server))
-                await watcher.reported(change.selection)
+                await watcher.report(change.selection)
                 #expect(reporter.lines.last?.hasPrefix("\(server): ") == true)
             }
         }
@@ -58,7 +59,7 @@ import Testing
                 try fixture.post("\(round)", to: "a")
                 await reporter.wait(for: "a: \(round)")
                 let change = try fixture.monitor.select(nil)
-                await watcher.reported(change.selection)
+                await watcher.report(change.selection)
                 #expect(reporter.lines.last == "none")
             }
         }
@@ -78,21 +79,12 @@ import Testing
     @Test("the status of another server is not reported")
     func othersAreQuiet() async throws {
         try await watching { watcher in
-            await watcher.reported(try fixture.monitor.select(name("a")).selection)
+            await watcher.report(try fixture.monitor.select(name("a")).selection)
             try fixture.post("x", to: "b")
             try fixture.post("y", to: "a")
             await reporter.wait(for: "a: y")
             #expect(!reporter.lines.contains { $0.hasPrefix("b: ") })
         }
-    }
-
-    @Test("a caller that waits for a watcher that has ended returns")
-    func ended() async throws {
-        let watcher = SelectionWatcher(monitor: fixture.monitor, reporters: [])
-        let task = Task { await watcher.run() }
-        task.cancel()
-        await task.value
-        await watcher.reported(try fixture.monitor.select(name("a")).selection)
     }
 
     @Test("the newest state is reported even if an older notification overtook the last one")

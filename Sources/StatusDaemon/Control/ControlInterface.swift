@@ -139,7 +139,7 @@ final class ControlInterface: MonitorService {
 
     /// Returns when the service manager shows the newest state of the selected server.
     private static func waitUntilShown(_ selection: Selection, by watcher: SelectionWatcher) async {
-        await watcher.reported(selection)
+        await watcher.report(selection)
         await ServiceManager.settle()
     }
 
