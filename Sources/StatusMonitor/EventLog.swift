@@ -4,14 +4,9 @@ public import StatusModel
 
 /// One event as the log keeps it.
 public struct LogEntry: Equatable, Sendable {
-    /// The two kinds of entries: an event for readers, or the daemon's own probe.
-    public enum Kind: Equatable, Sendable {
-        case event(EventKind)
-        case probe
-    }
-
     public var revision: Int
-    public var kind: Kind
+    /// The kind; `alive` is the daemon's own probe, which other readers do not get.
+    public var kind: EventKind
     /// The state of its server at the time of the event.
     public var snapshot: ServerSnapshot?
     /// Whether its server was selected at the time of the event.
@@ -20,7 +15,8 @@ public struct LogEntry: Equatable, Sendable {
     var caller: Caller?
 
     public init(
-        revision: Int, kind: Kind, snapshot: ServerSnapshot? = nil, isOfSelected: Bool = false, caller: Caller? = nil
+        revision: Int, kind: EventKind, snapshot: ServerSnapshot? = nil, isOfSelected: Bool = false,
+        caller: Caller? = nil
     ) {
         self.revision = revision
         self.kind = kind
@@ -30,7 +26,7 @@ public struct LogEntry: Equatable, Sendable {
     }
 
     /// Whether readers of the selected server want it.
-    var isForSelected: Bool { kind == .event(.selected) || isOfSelected }
+    var isForSelected: Bool { kind == .selected || isOfSelected }
 }
 
 /// The revisions of the last event for readers that want updates, and for readers that do not.
@@ -66,7 +62,7 @@ struct EventLog {
     /// The revision of the oldest entry; `latest + 1` if there is none.
     private(set) var oldest = 1
 
-    private static let vacant = LogEntry(revision: 0, kind: .probe)
+    private static let vacant = LogEntry(revision: 0, kind: .alive)
 
     init(capacities: ClosedRange<Int>) {
         precondition(

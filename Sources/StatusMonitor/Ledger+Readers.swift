@@ -61,16 +61,15 @@ extension Ledger {
     private func event(at revision: Int, newer: Int?) -> Event? {
         let cursor = Cursor(epoch: epoch, revision: revision)
         let entry = log[revision]
-        guard case .event(let kind) = entry.kind else { return Event(kind: .alive, cursor: cursor) }
         guard let newer else {
-            return Event(kind: kind, cursor: cursor, snapshot: entry.snapshot, caller: entry.caller)
+            return Event(kind: entry.kind, cursor: cursor, snapshot: entry.snapshot, caller: entry.caller)
         }
         // A removed server is not in the snapshot, and the next event moves the selection away from it.
-        if log[newer].kind == .event(.removed) { return nil }
+        if log[newer].kind == .removed { return nil }
         // Events never show an older state than the snapshot did.
         var state = log[newer].snapshot?.state
         state?.isSelected = true
-        return Event(kind: kind, cursor: cursor, server: state)
+        return Event(kind: entry.kind, cursor: cursor, server: state)
     }
 
     private func snapshot(for target: WatchTarget) -> Event {

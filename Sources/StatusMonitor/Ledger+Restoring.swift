@@ -16,7 +16,8 @@ extension Ledger {
             position.revision = memory.servers.reduce(position.revision) { max($0, $1.state.revision) }
         }
         log.restore(memory.isComplete ? memory.entries : [], upTo: position.revision)
-        restorePositions(position)
+        (followedOfAll, followed) = (position.followedOfAll, position.followed)
+        selectionRevision = position.selectionRevision
         let shift = memory.shift(to: now)
         for server in memory.servers where records.place(of: server.state.name) == nil {
             var record = Record(server, isSelected: server.state.name == memory.log.selected, shift: shift)
@@ -25,7 +26,7 @@ extension Ledger {
             // Otherwise the next start would misread its times as times of this boot, or give it the grace again.
             if hasGrace || !memory.isOfThisBoot { _ = noteUnsaved(at: place) }
         }
-        if let name = memory.log.selected, records[name] != nil { restoreSelection(name) }
+        if let name = memory.log.selected, records[name] != nil { selected = name }
     }
 }
 

@@ -56,17 +56,17 @@ struct Ledger {
     var watches = WatchTable()
     /// The readers of servers that do not exist (yet).
     var absentReaders: [ServerName: [Int]] = [:]
-    private(set) var selected: ServerName?
+    var selected: ServerName?
     /// The last event for readers of the selected server.
-    private(set) var followed = Revisions()
+    var followed = Revisions()
     /// The last event for readers of all servers.
-    private(set) var followedOfAll = Revisions()
+    var followedOfAll = Revisions()
     /// The changes since the last save.
     var unsaved: Unsaved
     /// When the next check for stale statuses is scheduled.
     var nextExpiry: Duration?
     /// The revision at which the selection last moved.
-    private(set) var selectionRevision = 0
+    var selectionRevision = 0
 
     init(epoch: Epoch, capacities: ClosedRange<Int>, notesUnsaved: Bool = false) {
         self.epoch = epoch
@@ -174,7 +174,7 @@ struct Ledger {
         selected = name
         selectionRevision = revision
         guard let place = name.flatMap(records.place(of:)) else {
-            var effects = append(LogEntry(revision: revision, kind: .event(.selected), caller: caller))
+            var effects = append(LogEntry(revision: revision, kind: .selected, caller: caller))
             effects.isFirstUnsaved = unsaved.note()
             return effects
         }
@@ -186,7 +186,7 @@ struct Ledger {
 
     /// Appends an entry that only the daemon's own probe reads.
     mutating func appendProbe() -> Effects {
-        append(LogEntry(revision: log.latest + 1, kind: .probe))
+        append(LogEntry(revision: log.latest + 1, kind: .alive))
     }
 
     // MARK: The log
@@ -198,7 +198,7 @@ struct Ledger {
         let snapshot = ServerSnapshot(records[place].state)
         var effects = append(
             LogEntry(
-                revision: revision, kind: .event(kind), snapshot: snapshot,
+                revision: revision, kind: kind, snapshot: snapshot,
                 isOfSelected: snapshot.state.isSelected && kind != .added && kind != .removed, caller: caller),
             ofServerAt: place)
         effects.isFirstUnsaved = noteUnsaved(at: place)
@@ -216,19 +216,11 @@ struct Ledger {
         return memory
     }
 
-    /// Restores the last events for readers, and the revision of the selection.
-    mutating func restorePositions(_ memory: LogMemory) {
-        (followedOfAll, followed) = (memory.followedOfAll, memory.followed)
-        selectionRevision = memory.selectionRevision
-    }
-
-    mutating func restoreSelection(_ name: ServerName) { selected = name }
-
     private mutating func append(_ entry: LogEntry, ofServerAt place: Int? = nil) -> Effects {
         log.append(entry)
-        if case .event(let kind) = entry.kind {
-            followedOfAll.note(entry.revision, kind)
-            if entry.isForSelected { followed.note(entry.revision, kind) }
+        if entry.kind != .alive {
+            followedOfAll.note(entry.revision, entry.kind)
+            if entry.isForSelected { followed.note(entry.revision, entry.kind) }
         }
         var effects = Effects(revision: entry.revision)
         watches.note(entry, into: &effects.wakes)

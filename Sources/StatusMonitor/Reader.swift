@@ -19,7 +19,7 @@ struct Reader {
 
         mutating func add(_ entry: LogEntry) {
             count += 1
-            if entry.kind != .event(.selected) { areMoves = false }
+            if entry.kind != .selected { areMoves = false }
         }
     }
 
@@ -157,7 +157,7 @@ struct Reader {
         var rest = unread
         rest.count -= 1
         next = rest.count > 0 ? .events(rest) : .nothing
-        guard log[revision].kind == .event(.selected), let name = log[revision].snapshot?.state.name else {
+        guard log[revision].kind == .selected, let name = log[revision].snapshot?.state.name else {
             return .entry(revision)
         }
         return .entry(revision, newer: rest.snapshot?.newestEntry(of: name, after: revision, in: log))
@@ -202,12 +202,12 @@ struct Reader {
     }
 
     private func wants(_ entry: LogEntry) -> Bool {
-        guard case .event(let kind) = entry.kind else { return target == .probe }
-        if kind == .updated && !wantsUpdates { return false }
+        if entry.kind == .alive { return target == .probe }
+        if entry.kind == .updated && !wantsUpdates { return false }
         switch target {
-        case .all: return snapshot?.includes(entry, kind) != true
+        case .all: return snapshot?.includes(entry) != true
         case .probe: return false
-        case .server(let name): return entry.snapshot?.state.name == name && kind != .selected
+        case .server(let name): return entry.snapshot?.state.name == name && entry.kind != .selected
         case .selected: return entry.isForSelected
         }
     }
@@ -244,7 +244,7 @@ extension Reader {
         let move = ledger.selectionRevision
         if target == .selected, revision < move {
             let isSuperseded = (revision + 1..<move).contains { revision in
-                ledger.log[revision].kind != .event(.selected) && wants(ledger.log[revision])
+                ledger.log[revision].kind != .selected && wants(ledger.log[revision])
             }
             // If only moves came before the last one, the reader has missed nothing.
             if !isSuperseded { revision = move - 1 }

@@ -5,17 +5,15 @@ import StatusModel
 /// The servers' records, each at a position that a lookup by name finds.
 ///
 /// A change uses the position several times but hashes the name only once. A position is valid until a server is
-/// removed. Records are in chunks, so a growing table neither moves them nor reserves memory for twice as many.
+/// removed.
 struct ServerTable {
-    private static let chunkSize = 256
-
     private var places: [ServerName: Int] = [:]
-    private var chunks: [[Ledger.Record]] = []
+    private var records: [Ledger.Record] = []
     /// All names, sorted.
     private var names: [ServerName] = []
 
     /// The positions of all servers, in no particular order.
-    var indices: Range<Int> { 0..<places.count }
+    var indices: Range<Int> { records.indices }
 
     /// The position of a server; nil if the table does not have it.
     func place(of name: ServerName) -> Int? { places[name] }
@@ -23,8 +21,8 @@ struct ServerTable {
     /// The record at a position, changed without a copy.
     subscript(place: Int) -> Ledger.Record {
         // Not `_read`: the compiler (6.3) reads a large member after the frame from which `_read` yields is gone.
-        get { chunks[place / Self.chunkSize][place % Self.chunkSize] }
-        _modify { yield &chunks[place / Self.chunkSize][place % Self.chunkSize] }
+        get { records[place] }
+        _modify { yield &records[place] }
     }
 
     /// The record of a server; nil if the table does not have it.
@@ -49,17 +47,12 @@ struct ServerTable {
     /// Adds a record, whose name must be new; returns its position.
     @discardableResult
     mutating func insert(_ record: Ledger.Record) -> Int {
-        let place = places.count
+        let place = records.count
         let replaced = places.updateValue(place, forKey: record.state.name)
         precondition(replaced == nil, "two records of one name")
         let name = record.state.name
         names.insert(name, at: firstIndex { $0 > name })
-        if place % Self.chunkSize == 0 {
-            chunks.append([])
-            // The first chunk grows when needed: most tables are small.
-            if place > 0 { chunks[chunks.count - 1].reserveCapacity(Self.chunkSize) }
-        }
-        chunks[chunks.count - 1].append(record)
+        records.append(record)
         return place
     }
 
@@ -67,10 +60,9 @@ struct ServerTable {
     mutating func remove(_ name: ServerName) {
         guard let place = places.removeValue(forKey: name) else { return }
         names.remove(at: firstIndex { $0 >= name })
-        let last = chunks[chunks.count - 1].removeLast()
-        if chunks[chunks.count - 1].isEmpty { chunks.removeLast() }
-        guard place < places.count else { return }
+        let last = records.removeLast()
+        guard place < records.count else { return }
         places[last.state.name] = place
-        self[place] = last
+        records[place] = last
     }
 }

@@ -31,9 +31,9 @@ struct SnapshotProgress {
     }
 
     /// Whether the snapshot contains an entry, or will contain it.
-    func includes(_ entry: LogEntry, _ kind: EventKind) -> Bool {
+    func includes(_ entry: LogEntry) -> Bool {
         // A selection concerns two servers, and only one of them may have been read.
-        guard kind != .selected, let name = entry.snapshot?.state.name else { return false }
+        guard entry.kind != .selected, let name = entry.snapshot?.state.name else { return false }
         guard let revision = revision(of: name) else { return true }
         return entry.revision <= revision
     }

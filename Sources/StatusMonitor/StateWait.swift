@@ -8,15 +8,14 @@ import Synchronization
 /// The server need not exist yet. Each state is compared on the thread that posts it, so no state is missed, however
 /// short.
 public final class StateWait: Sendable {
-    private enum Progress {
-        case looking(CheckedContinuation<ServerState?, Never>?)
+    private enum State {
+        /// The reader of the server's events, and the caller that waits.
+        case looking(Watch?, CheckedContinuation<ServerState?, Never>?)
         case ended(ServerState?)
     }
 
     private let isWanted: @Sendable (ServerState) -> Bool
-    private let progress = Mutex(Progress.looking(nil))
-    /// The reader of the server's events, while the wait lasts.
-    private let watch = Mutex<Watch?>(nil)
+    private let progress = Mutex(State.looking(nil, nil))
 
     init(
         for name: ServerName, since: Cursor?, _ monitor: StatusMonitor,
@@ -25,7 +24,7 @@ public final class StateWait: Sendable {
         self.isWanted = isWanted
         let watch = try? monitor.watch(.server(name), since: since, mayComeLater: true) { [weak self] _ in self?.look()
         }
-        self.watch.withLock { $0 = watch }
+        progress.withLock { $0 = .looking(watch, nil) }
         // A stream that continues has no snapshot.
         if since != nil, let state = try? monitor.state(of: name), isWanted(state) {
             end(state)
@@ -35,9 +34,7 @@ public final class StateWait: Sendable {
     }
 
     /// The state that matched; nil if there is none yet.
-    public var found: ServerState? {
-        progress.withLock { if case .ended(let state) = $0 { state } else { nil } }
-    }
+    public var found: ServerState? { if case .ended(let state) = progress.withLock({ $0 }) { state } else { nil } }
 
     /// Waits for the state; returns nil if the task is cancelled first.
     ///
@@ -45,12 +42,11 @@ public final class StateWait: Sendable {
     public func state() async -> ServerState? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
-                let ended: ServerState?? = progress.withLock { progress in
-                    if case .ended(let state) = progress { return .some(state) }
-                    progress = .looking(waiter)
-                    return nil
+                let before = progress.withLock { progress in
+                    defer { if case .looking(let watch, _) = progress { progress = .looking(watch, waiter) } }
+                    return progress
                 }
-                if let ended { waiter.resume(returning: ended) }
+                if case .ended(let state) = before { waiter.resume(returning: state) }
             }
         } onCancel: {
             end(nil)
@@ -58,22 +54,19 @@ public final class StateWait: Sendable {
     }
 
     private func look() {
-        guard let watch = watch.withLock({ $0 }) else { return }
+        guard case .looking(let watch?, _) = progress.withLock({ $0 }) else { return }
         while let event = watch.next() {
             if event.kind != .removed, let state = event.server, isWanted(state) { return end(state) }
         }
     }
 
     private func end(_ state: ServerState?) {
-        // Released outside the locks.
-        let watch = watch.withLock { $0.take() }
-        let waiter: CheckedContinuation<ServerState?, Never>? = progress.withLock { progress in
-            guard case .looking(let waiter) = progress else { return nil }
-            progress = .ended(state)
-            return waiter
+        // The reader is released with this variable, outside the lock.
+        let before = progress.withLock { progress in
+            defer { if case .looking = progress { progress = .ended(state) } }
+            return progress
         }
-        waiter?.resume(returning: state)
-        withExtendedLifetime(watch) {}
+        if case .looking(_, let waiter?) = before { waiter.resume(returning: state) }
     }
 }
 

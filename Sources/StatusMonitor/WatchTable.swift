@@ -41,7 +41,7 @@ struct WatchTable {
 
     /// Notes a new entry for all readers except those of one server, and appends those that must be woken.
     mutating func note(_ entry: LogEntry, into wakes: inout [WatchWake]) {
-        if entry.kind == .probe { return note(entry, for: ofProbe, into: &wakes) }
+        if entry.kind == .alive { return note(entry, for: ofProbe, into: &wakes) }
         note(entry, for: ofSelected, into: &wakes)
         note(entry, for: ofAll, into: &wakes)
     }

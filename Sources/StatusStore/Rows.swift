@@ -118,7 +118,7 @@ extension LogEntry {
 
     func write(to parameters: inout Parameters) throws(SQLiteError) {
         try parameters.add(revision)
-        try parameters.add(kind.word)
+        try parameters.add(kind.rawValue)
         try parameters.add(isOfSelected)
         guard let state = snapshot?.state else { return }
         try parameters.add(state.isSelected)
@@ -130,33 +130,14 @@ extension LogEntry {
     /// Reads an entry; nil if the row is damaged.
     init?(from columns: inout Columns) {
         let revision = columns.count()
-        guard let kind = columns.text().flatMap({ Kind(word: $0) }) else { return nil }
+        guard let kind = columns.text().flatMap({ EventKind(rawValue: $0) }) else { return nil }
         let (isOfSelected, isSelected, isRefreshing) = (columns.flag(), columns.flag(), columns.flag())
         var state = columns.name().flatMap { StateColumns.read($0, from: &columns) }
         state?.isSelected = isSelected
         state?.isRefreshing = isRefreshing
-        if state == nil, kind != .probe, kind != .event(.selected) { return nil }
+        if state == nil, kind != .alive, kind != .selected { return nil }
         self.init(
             revision: revision, kind: kind, snapshot: state.map { ServerSnapshot($0) }, isOfSelected: isOfSelected)
-    }
-}
-
-extension LogEntry.Kind {
-    fileprivate var word: String {
-        switch self {
-        case .event(let kind): kind.rawValue
-        case .probe: "probe"
-        }
-    }
-
-    fileprivate init?(word: String) {
-        if word == "probe" {
-            self = .probe
-        } else if let kind = EventKind(rawValue: word) {
-            self = .event(kind)
-        } else {
-            return nil
-        }
     }
 }
 

@@ -70,10 +70,10 @@ struct StatusStoreTests {
         var batch = StoreBatch(log: log())
         let server = try complete().memory.state
         batch.entries = [
-            LogEntry(revision: 7, kind: .probe),
+            LogEntry(revision: 7, kind: .alive),
             LogEntry(
-                revision: 8, kind: .event(.changed), snapshot: ServerSnapshot(server), isOfSelected: true),
-            LogEntry(revision: 9, kind: .event(.selected)),
+                revision: 8, kind: .changed, snapshot: ServerSnapshot(server), isOfSelected: true),
+            LogEntry(revision: 9, kind: .selected),
         ]
         try fixture.openStore().save(batch)
         let memory = try #require(fixture.store().open(at: moment(3000)).contents.memory)
@@ -87,7 +87,7 @@ struct StatusStoreTests {
     @Test("does not count a log as complete if an entry is damaged")
     func damagedEntry() throws {
         var batch = StoreBatch(log: log())
-        batch.entries = (7...9).map { LogEntry(revision: $0, kind: .probe) }
+        batch.entries = (7...9).map { LogEntry(revision: $0, kind: .alive) }
         for change in ["DELETE FROM events WHERE entry_revision = 8", "UPDATE events SET kind = 'dancing'"] {
             let store = try fixture.openStore()
             try store.save(batch)
