@@ -43,21 +43,9 @@ enum Descendants {
     private static func numbers(in path: String) -> [pid_t] {
         guard let file = fopen(path, "re") else { return [] }
         defer { fclose(file) }
-        var children: [pid_t] = []
-        while let child = nextNumber(in: file) { children.append(child) }
-        return children
-    }
-
-    private static func nextNumber(in file: UnsafeMutablePointer<FILE>) -> pid_t? {
-        var number: pid_t?
-        while case let byte = getc_unlocked(file), byte != EOF {
-            guard let digit = UInt8(exactly: byte), (0x30...0x39).contains(digit) else {
-                if number != nil { break }
-                continue
-            }
-            number = (number ?? 0) * 10 + pid_t(digit - 0x30)
-        }
-        return number
+        var (text, chunk) = ([UInt8](), [UInt8](repeating: 0, count: 4096))
+        while case let count = fread(&chunk, 1, chunk.count, file), count > 0 { text += chunk[..<count] }
+        return text.split(separator: UInt8(ascii: " ")).compactMap { pid_t(String(decoding: $0, as: UTF8.self)) }
     }
 
     /// Kills all descendants; returns whether all have ended within `limit`.

@@ -1,28 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import SourceKinds
 public import Varlink
 
-/// A call to a worker that runs plugins.
-public struct PluginCall: JSONReadable, JSONWritable, Sendable {
-    /// The path of the plugin, and its arguments.
-    public var command: [String]
-
-    /// Creates a call.
-    public init(command: [String]) { self.command = command }
-
+/// The settings of a plugin are also the call to a worker that runs it.
+extension ExecSettings: JSONReadable, JSONWritable {
     public init(from reader: inout JSONReader) throws(JSONError) {
-        var command: [String]?
+        self.init(command: [])
         try reader.object { name, reader throws(JSONError) in
             guard name == "command" else { throw .unknownMember(name) }
             command = try [String](from: &reader)
         }
-        guard let command, !command.isEmpty else { throw .missingMember("command") }
-        self.command = command
+        if command.isEmpty { throw .missingMember("command") }
     }
 
-    public func write(to writer: inout JSONWriter) {
-        writer.object { $0.member("command", command) }
-    }
+    public func write(to writer: inout JSONWriter) { writer.object { $0.member("command", command) } }
 }
 
 /// The outcome of a plugin: how it ended and what it wrote.

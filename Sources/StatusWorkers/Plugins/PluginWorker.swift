@@ -2,6 +2,7 @@
 
 import EventLoopIO
 import Glibc
+import SourceKinds
 import Varlink
 
 /// A process that runs plugins for the daemon, which is connected to its standard input.
@@ -29,7 +30,7 @@ public struct PluginWorker {
     private init(signals: OwnedDescriptor) { self.signals = signals }
 
     private func serve() {
-        var calls = WorkerCalls<PluginCall>()
+        var calls = WorkerCalls<ExecSettings>()
         guard calls.greet() else { return }
         while let call = calls.wait(until: signals) {
             guard let outcome = run(call) else { return }
@@ -38,7 +39,7 @@ public struct PluginWorker {
     }
 
     /// Runs a plugin; returns nil if the worker must end, after ending the plugin.
-    private func run(_ call: PluginCall) -> PluginOutcome? {
+    private func run(_ call: ExecSettings) -> PluginOutcome? {
         var plugin: PluginProcess
         do throws(PluginProcess.NotStarted) {
             plugin = try PluginProcess(call.command, environment: environment)

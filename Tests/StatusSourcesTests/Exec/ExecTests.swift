@@ -28,7 +28,7 @@ import Testing
 }
 
 @Suite("Nagios plugins", .timeLimit(.minutes(1))) struct ExecCheckTests {
-    private let pool: WorkerPool<PluginCall>
+    private let pool: WorkerPool<ExecSettings>
     private let disk: ServerName
 
     init() async throws {
@@ -41,7 +41,7 @@ import Testing
     }
 
     private func check(_ command: [String], timeout: Duration = .seconds(30)) -> ExecCheck {
-        ExecCheck(command: command, server: disk, timeout: timeout, pool: pool)
+        ExecCheck(settings: ExecSettings(command: command), server: disk, timeout: timeout, pool: pool)
     }
 
     private func run(_ script: String, timeout: Duration = .seconds(30)) async throws -> CheckResult {

@@ -12,24 +12,22 @@ import StatusWorkers
 /// (<https://www.monitoring-plugins.org/doc/guidelines.html>). A worker process runs the plugin, and ends every process
 /// that the plugin leaves behind.
 struct ExecCheck: Check {
-    /// The path of the plugin and its arguments.
-    let command: [String]
+    let settings: ExecSettings
     let server: ServerName
     let timeout: Duration
-    let pool: WorkerPool<PluginCall>
+    let pool: WorkerPool<ExecSettings>
 
     var resource: CheckBudget.Resource { .process }
 
     func run() async throws -> CheckResult {
         do {
-            let call = PluginCall(command: command)
-            guard let outcome = try await pool.run(call, of: server, within: timeout) else {
+            guard let outcome = try await pool.run(settings, of: server, within: timeout) else {
                 // Nagios does this by default (service_check_timeout_state); tcp and http do the same.
                 return CheckResult(.critical, "timed out after \(TimeSpan.text(timeout))")
             }
-            return try outcome.result(of: command[0])
+            return try outcome.result(of: settings.command[0])
         } catch is WorkerLost {
-            throw CheckFailure("cannot run \(command[0]): its worker ended")
+            throw CheckFailure("cannot run \(settings.command[0]): its worker ended")
         } catch let error as StuckCheck {
             return CheckResult(.critical, "\(error)")
         }
@@ -39,12 +37,12 @@ struct ExecCheck: Check {
 extension ExecSettings: CheckMaking {
     public func makeCheck(_ order: SourceOrder) -> any Check {
         ExecCheck(
-            command: command, server: order.server, timeout: order.schedule.timeout,
-            pool: order.environment.shared(WorkerPool<PluginCall>.self))
+            settings: self, server: order.server, timeout: order.schedule.timeout,
+            pool: order.environment.shared(WorkerPool<ExecSettings>.self))
     }
 }
 
-extension PluginCall: WorkerCall {
+extension ExecSettings: WorkerCall {
     typealias Answer = PluginOutcome
 
     static func workers(in environment: SourceEnvironment) -> WorkerStarter {

@@ -24,16 +24,22 @@ public final class NotifySockets: SharedResource {
     public func open(
         for server: ServerName, users: [String] = [], existing source: NotifySource? = nil
     ) throws(SourceProblem) -> NotifySource {
-        do throws(SourceProblem) {
+        do throws(IOError) {
             let access = try senders(users)
-            guard let source, source.isOpen else {
-                return try make(for: server, access, predecessor: source)
+            if let source, source.isOpen {
+                try source.open(for: access)
+                return source
             }
-            do { try source.open(for: access) } catch { throw SourceProblem(error.message) }
-            return source
+            guard NotifySource.count < Self.limit else {
+                throw IOError(
+                    .exhausted,
+                    "limit reached: \(Self.limit) notify sockets, a quarter of the descriptors; "
+                        + "raise LimitNOFILE= of the service")
+            }
+            return try NotifySource(of: server, in: environment, for: access, predecessor: source)
         } catch {
             source?.close()
-            throw error
+            throw SourceProblem(error.message)
         }
     }
 
@@ -43,26 +49,12 @@ public final class NotifySockets: SharedResource {
         return source.isReachable(for: access)
     }
 
-    private func make(
-        for server: ServerName, _ access: AccessPolicy, predecessor: NotifySource?
-    ) throws(SourceProblem) -> NotifySource {
-        guard NotifySource.count < Self.limit else {
-            throw SourceProblem(
-                "limit reached: \(Self.limit) notify sockets, a quarter of the descriptors; "
-                    + "raise LimitNOFILE= of the service")
-        }
-        do throws(IOError) {
-            return try NotifySource(of: server, in: environment, for: access, predecessor: predecessor)
-        } catch {
-            throw SourceProblem(error.message)
-        }
-    }
-
     /// The users who may send: these users and those who may make changes.
-    private func senders(_ users: [String]) throws(SourceProblem) -> AccessPolicy {
-        let numbers = try users.map { user throws(SourceProblem) in
+    private func senders(_ users: [String]) throws(IOError) -> AccessPolicy {
+        let numbers = try users.map { user throws(IOError) in
             guard let number = environment.accounts.user(user) else {
-                throw SourceProblem("unknown user “\(VisibleText.escape(user))”; create it and run “statusctl reload”")
+                throw IOError(
+                    .notFound, "unknown user “\(VisibleText.escape(user))”; create it and run “statusctl reload”")
             }
             return number
         }

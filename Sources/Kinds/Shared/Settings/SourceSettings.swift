@@ -68,27 +68,14 @@ public struct AnySourceSettings: Sendable {
 
     /// A number that identifies the subject and is the same in all versions.
     ///
-    /// It is a hash, because parts of the subject may be secret.
+    /// It is a hash (FNV-1a with 64 bits), because parts of the subject may be secret. A zero byte ends each part.
     public var identity: Int64 {
-        var hash = StableHash()
-        for part in [key] + base.subjectParts { hash.combine(part) }
-        return Int64(bitPattern: hash.value)
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for part in [key] + base.subjectParts {
+            for byte in Array(part.utf8) + [0] { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        }
+        return Int64(bitPattern: hash)
     }
-}
-
-/// A hash that is the same in every run, unlike Swift's own: FNV-1a with 64 bits.
-///
-/// It is not cryptographic: two texts with the same hash are easy to find.
-private struct StableHash {
-    private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
-
-    /// Adds a text and its end, so that two texts differ from their concatenation.
-    mutating func combine(_ text: String) {
-        for byte in text.utf8 { combine(byte) }
-        combine(0)
-    }
-
-    private mutating func combine(_ byte: UInt8) { value = (value ^ UInt64(byte)) &* 0x100_0000_01b3 }
 }
 
 extension AnySourceSettings: Equatable {

@@ -103,9 +103,7 @@ final class UnitSource {
 
     /// The current time of the clock that a unit's properties use.
     private static var now: Duration {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+        .nanoseconds(Int64(nanoseconds(of: CLOCK_MONOTONIC)))
     }
 }
 
