@@ -256,10 +256,7 @@ public final class StatusMonitor: Sendable {
     func withLedger<T: Sendable>(
         _ body: (inout Ledger) throws(LedgerError) -> T
     ) throws(LedgerError) -> T {
-        let result: Result<T, LedgerError> = ledger.withLock { ledger in
-            do throws(LedgerError) { return .success(try body(&ledger)) } catch { return .failure(error) }
-        }
-        return try result.get()
+        try ledger.withLock { ledger throws(LedgerError) in try body(&ledger) }
     }
 
     @discardableResult

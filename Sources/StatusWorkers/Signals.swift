@@ -6,8 +6,6 @@ import Glibc
 
 /// The signals of a single-threaded process without an event loop: SIGTERM, SIGINT and SIGCHLD.
 enum Signals {
-    private static let taken = [SIGTERM, SIGINT, SIGCHLD]
-
     /// Blocks the signals, and returns a descriptor that is readable when one is pending (signalfd(2)).
     static func take() -> OwnedDescriptor? {
         signal(SIGPIPE, SIG_IGN)
@@ -40,7 +38,7 @@ enum Signals {
     private static var set: sigset_t {
         var set = sigset_t()
         sigemptyset(&set)
-        for signal in taken { sigaddset(&set, signal) }
+        for signal in [SIGTERM, SIGINT, SIGCHLD] { sigaddset(&set, signal) }
         return set
     }
 }
