@@ -62,7 +62,7 @@ struct TopView {
         let rows = visibleRows(model)
         let shown = model.shown
         let visible = shown.dropFirst(model.offset).prefix(rows)
-        var table = ServerListing(style: style, width: size.width, now: now)
+        var table = ServerListing(style: style, width: size.width, placesColumns: true, now: now)
         // So the columns do not move while the user moves through the list.
         table.steadyNames = shown.map(\.name.rawValue.utf8.count).max() ?? 0
         let text = table.lines(visible.map { ServerListing.Row(server: $0) }, legend: true)
@@ -73,7 +73,7 @@ struct TopView {
         }
         // On the lowest screen, a server is worth more than the legend.
         if size.height == 3, !shown.isEmpty { lines.removeFirst() }
-        if shown.isEmpty { lines.append(style.faint("  " + emptyNote(model))) }
+        if shown.isEmpty { lines.append(style.faint(cut("  " + emptyNote(model)))) }
         lines += Array(repeating: "", count: max(0, rows + 1 - lines.count))
         return lines + pane(model)
     }
@@ -88,7 +88,7 @@ struct TopView {
     private func row(_ line: String, _ mark: String, isCurrent: Bool, _ model: TopModel) -> String {
         var text = mark.isEmpty ? line : line.prefix(1) + mark + line.dropFirst(2)
         if model.absence != nil { text = style.faint(CellText.plain(text)) }
-        return isCurrent ? CellText.reversed(text) : text
+        return isCurrent ? CellText.reversed(text, width: size.width) : text
     }
 
     private var indicator: String {
@@ -110,7 +110,7 @@ struct TopView {
 
     private func rule(_ text: String) -> String {
         let dash = isUTF8 ? "─" : "-"
-        let start = "\(dash)\(dash) \(text) "
+        let start = cut("\(dash)\(dash) \(text) ")
         return style.faint(start + String(repeating: dash, count: max(0, size.width - start.displayWidth)))
     }
 
@@ -141,14 +141,14 @@ struct TopView {
         if let absence = model.absence {
             let counts = servers.isEmpty ? "" : " (last: \(CellText.plain(parts.joined(separator: ", "))))"
             let text = "\(place)  \(absence)\(counts)"
-            return style.level(text.cut(to: size.width, ellipsis: style.ellipsis), .critical)
+            return style.level(cut(text), .critical)
         }
         let left = style.strong(place) + "  " + parts.joined(separator: "  ")
         let time = TimeText.full(now)
         let room = size.width - time.count - 1
         let (plain, width) = (CellText.plain(left), CellText.plain(left).displayWidth)
-        if width > size.width { return plain.cut(to: size.width, ellipsis: style.ellipsis) }
-        return width > room ? left : CellText.padded(left, to: room + 1) + style.faint(time)
+        if width > size.width { return cut(plain) }
+        return width > room ? left : left + String(repeating: " ", count: room + 1 - width) + style.faint(time)
     }
 
     private func lastLines(_ model: TopModel) -> [String] {
@@ -156,7 +156,7 @@ struct TopView {
             let (all, room) = (message.wrapped(to: size.width), max(1, size.height / 3))
             var lines = Array(all.prefix(room))
             if all.count > room {
-                lines[room - 1] = (lines[room - 1] + " " + all[room]).cut(to: size.width, ellipsis: style.ellipsis)
+                lines[room - 1] = cut(lines[room - 1] + " " + all[room])
             }
             return lines.map { style.level($0, .warning) }
         }
@@ -164,7 +164,7 @@ struct TopView {
     }
 
     private func lastLine(_ model: TopModel) -> String {
-        if model.isTyping { return "/\(model.filter)\(isUTF8 ? "▏" : "_")" }
+        if model.isTyping { return cut("/\(model.filter)\(isUTF8 ? "▏" : "_")") }
         let filter = model.filter.isEmpty ? "" : "/\(model.filter)  Esc clears  "
         let keys =
             switch model.page {
@@ -172,8 +172,10 @@ struct TopView {
             case .details: "? help  q quit  Esc back  s select  r refresh"
             case .help: "any key goes back  q quit"
             }
-        return style.faint(keys.cut(to: size.width, ellipsis: style.ellipsis))
+        return style.faint(cut(keys))
     }
+
+    private func cut(_ line: String) -> String { line.cut(to: size.width, ellipsis: style.ellipsis) }
 
     // MARK: Help
 
@@ -214,17 +216,11 @@ struct TopView {
 
 /// Lines with control sequences for their colours.
 enum CellText {
-    /// The line without control sequences.
+    /// The line without control sequences for colours.
     static func plain(_ line: String) -> String { line.replacing(/\u{1b}\[[0-9;]*m/, with: "") }
 
-    /// The line with blanks behind it, so that it has so many columns.
-    static func padded(_ line: String, to columns: Int) -> String {
-        line + String(repeating: " ", count: max(0, columns - plain(line).displayWidth))
-    }
-
-    /// The line with its background and foreground exchanged to the end of the screen.
-    static func reversed(_ line: String) -> String {
-        let reverse = "\u{1b}[7m"
-        return reverse + line.replacing("\u{1b}[0m", with: "\u{1b}[0;7m") + reverse
+    /// The line with its background and foreground exchanged in all columns.
+    static func reversed(_ line: String, width: Int) -> String {
+        "\u{1b}[7m" + String(repeating: " ", count: width) + "\r" + line.replacing("\u{1b}[0m", with: "\u{1b}[0;7m")
     }
 }
