@@ -1,74 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Composes the events of one document into a tree.
+import CYAML
+import StatusSupport
+
+/// Composes the events of libyaml's parser into a tree.
 struct YAMLComposer {
-    private let events: YAMLEvents
+    private let parser: UnsafeMutablePointer<yaml_parser_t>
+    private let text: UnsafeBufferPointer<UInt8>
+    private var hasDocument = false
     private var anchors: [String: YAMLNode] = [:]
     private var depth = 0
     private var aliasedNodes = 0
 
-    init(_ events: YAMLEvents) { self.events = events }
+    /// Parses `text`, which must stay in place until ``document()`` returns.
+    init(_ parser: UnsafeMutablePointer<yaml_parser_t>, reading text: UnsafeBufferPointer<UInt8>) {
+        self.parser = parser
+        self.text = text
+    }
 
     /// Returns the root of the only document; nil if there is none.
     mutating func document() throws(YAMLError) -> YAMLNode? {
-        var root: YAMLNode?
-        while true {
-            let (event, mark) = try events.next()
-            switch event {
-            case .streamEnd: return root
-            case .streamStart, .documentEnd: continue
-            case .documentStart:
-                if root != nil { throw YAMLError(mark, "a second document starts here; keep one") }
-            default: root = try node(event, at: mark)
-            }
-        }
+        let root = try node()
+        // The rest has no further document.
+        if root != nil { _ = try node() }
+        return root
     }
 
-    /// Returns the node that begins with an event; nil at the end of a sequence or mapping.
-    private mutating func node(_ event: YAMLEvents.Event, at mark: YAMLNode.Mark) throws(YAMLError) -> YAMLNode? {
-        switch event {
-        case .scalar(let text, let isPlain, let anchor):
-            return keep(YAMLNode(.scalar(text, isPlain: isPlain), mark: mark), as: anchor)
-        case .sequenceStart(let anchor):
-            try descend(at: mark)
-            let sequence = YAMLNode(.sequence(try elements()), mark: mark)
-            depth -= 1
-            return keep(sequence, as: anchor)
-        case .mappingStart(let anchor):
-            try descend(at: mark)
-            let mapping = YAMLNode(.mapping(try members()), mark: mark)
-            depth -= 1
-            return keep(mapping, as: anchor)
-        case .alias(let name): return try aliased(name, at: mark)
+    /// Returns the next node; nil at the end of a sequence, of a mapping or of the text.
+    private mutating func node() throws(YAMLError) -> YAMLNode? {
+        var event = yaml_event_t()
+        guard yaml_parser_parse(parser, &event) == 1 else { throw failure }
+        defer { yaml_event_delete(&event) }
+        let mark = YAMLNode.Mark(event.start_mark)
+        switch event.type {
+        case YAML_SCALAR_EVENT:
+            let scalar = event.data.scalar
+            try refuseTag(scalar.tag, at: mark)
+            let text = String(decoding: UnsafeBufferPointer(start: scalar.value, count: scalar.length), as: UTF8.self)
+            let isPlain = scalar.style == YAML_PLAIN_SCALAR_STYLE
+            return keep(.scalar(StreamSafeText.text(text), isPlain: isPlain), at: mark, as: scalar.anchor)
+        case YAML_SEQUENCE_START_EVENT:
+            try refuseTag(event.data.sequence_start.tag, at: mark)
+            return keep(.sequence(try elements(at: mark)), at: mark, as: event.data.sequence_start.anchor)
+        case YAML_MAPPING_START_EVENT:
+            try refuseTag(event.data.mapping_start.tag, at: mark)
+            return keep(.mapping(try members(at: mark)), at: mark, as: event.data.mapping_start.anchor)
+        case YAML_ALIAS_EVENT: return try aliased(String(cString: event.data.alias.anchor), at: mark)
+        case YAML_DOCUMENT_START_EVENT:
+            let tags = event.data.document_start.tag_directives
+            if tags.start != tags.end { throw YAMLError(mark, "tags are not supported; remove %TAG") }
+            if hasDocument { throw YAMLError(mark, "a second document starts here; keep one") }
+            hasDocument = true
+            return try node()
+        case YAML_STREAM_START_EVENT, YAML_DOCUMENT_END_EVENT: return try node()
         default: return nil
         }
     }
 
-    private mutating func next() throws(YAMLError) -> YAMLNode? {
-        let (event, mark) = try events.next()
-        return try node(event, at: mark)
-    }
-
-    private mutating func elements() throws(YAMLError) -> [YAMLNode] {
+    private mutating func elements(at mark: YAMLNode.Mark) throws(YAMLError) -> [YAMLNode] {
+        try descend(at: mark)
         var elements: [YAMLNode] = []
-        while let element = try next() { elements.append(element) }
+        while let element = try node() { elements.append(element) }
+        depth -= 1
         return elements
     }
 
-    private mutating func members() throws(YAMLError) -> [(key: YAMLNode, value: YAMLNode)] {
+    private mutating func members(at mark: YAMLNode.Mark) throws(YAMLError) -> [(key: YAMLNode, value: YAMLNode)] {
+        try descend(at: mark)
         var members: [(key: YAMLNode, value: YAMLNode)] = []
         var lines: [String: Int] = [:]
-        while let key = try next() {
+        while let key = try node() {
             guard let name = key.string else { throw YAMLError(key.mark, "a key must be text") }
             if name == "<<" { throw YAMLError(key.mark, "merge keys (<<) are not supported") }
             if let line = lines.updateValue(key.mark.line, forKey: name) {
                 throw YAMLError(key.mark, "duplicate key “\(key.keyToShow)”, already in line \(line)")
             }
             // libyaml reports a value for each key; it is empty if the text has none.
-            guard let value = try next() else { break }
+            guard let value = try node() else { break }
             members.append((key, value))
         }
+        depth -= 1
         return members
+    }
+
+    private mutating func descend(at mark: YAMLNode.Mark) throws(YAMLError) {
+        depth += 1
+        guard depth <= YAMLDocument.maximumDepth else {
+            throw YAMLError(mark, "nested more than \(YAMLDocument.maximumDepth) levels deep")
+        }
     }
 
     private mutating func aliased(_ name: String, at mark: YAMLNode.Mark) throws(YAMLError) -> YAMLNode {
@@ -85,15 +104,67 @@ struct YAMLComposer {
         return node
     }
 
-    private mutating func descend(at mark: YAMLNode.Mark) throws(YAMLError) {
-        depth += 1
-        guard depth <= YAMLDocument.maximumDepth else {
-            throw YAMLError(mark, "nested more than \(YAMLDocument.maximumDepth) levels deep")
+    private mutating func keep(
+        _ content: YAMLNode.Content, at mark: YAMLNode.Mark, as anchor: UnsafeMutablePointer<yaml_char_t>?
+    ) -> YAMLNode {
+        let node = YAMLNode(content, mark: mark)
+        if let anchor { anchors[String(cString: anchor)] = node }
+        return node
+    }
+
+    private func refuseTag(_ tag: UnsafeMutablePointer<yaml_char_t>?, at mark: YAMLNode.Mark) throws(YAMLError) {
+        // The text is not shown because it may be a secret.
+        if tag != nil { throw YAMLError(mark, "text that starts with ! must be quoted; tags are not supported") }
+    }
+
+    /// The error that the parser reports.
+    private var failure: YAMLError {
+        let state = parser.pointee
+        let problem = state.problem.map { String(cString: $0) } ?? "syntax error"
+        switch state.error {
+        case YAML_MEMORY_ERROR: return YAMLError(nil, "out of memory")
+        case YAML_READER_ERROR:
+            // The parser reads ahead, so its mark is not at the unreadable byte.
+            let before = text.prefix(state.problem_offset)
+            let column = before.reversed().prefix { $0 != 0x0A }.count + 1
+            return YAMLError(YAMLNode.Mark(line: before.count { $0 == 0x0A } + 1, column: column), problem)
+        case YAML_SCANNER_ERROR where state.buffer.pointer?.pointee == UInt8(ascii: "\t"):
+            return YAMLError(YAMLNode.Mark(state.problem_mark), "tab in the indentation; use spaces")
+        case YAML_SCANNER_ERROR where problem == "found character that cannot start any token":
+            let character = state.buffer.pointer.map { String(Unicode.Scalar($0.pointee)) } ?? ""
+            return YAMLError(YAMLNode.Mark(state.problem_mark), "text that starts with “\(character)” must be quoted")
+        default:
+            if let advice = Self.adviceAtBeginning[problem] {
+                return YAMLError(YAMLNode.Mark(state.context_mark), advice)
+            }
+            if let advice = Self.advice[problem] { return YAMLError(YAMLNode.Mark(state.problem_mark), advice) }
+            let context = state.context.map { "\(String(cString: $0)), " } ?? ""
+            return YAMLError(YAMLNode.Mark(state.problem_mark), context + problem)
         }
     }
 
-    private mutating func keep(_ node: YAMLNode, as anchor: String?) -> YAMLNode {
-        if let anchor { anchors[anchor] = node }
-        return node
-    }
+    /// Advice on errors that libyaml notices only after the unfinished part.
+    private static let adviceAtBeginning = [
+        "could not find expected ':'": "a key needs a colon and a space after it",
+        "did not find expected ',' or '}'": "missing “,” or “}” after the “{”",
+        "did not find expected ',' or ']'": "missing “,” or “]” after the “[”",
+        "found unexpected end of stream": "unclosed quote",
+        "did not find expected alphabetic or numeric character": "text that starts with * or & must be quoted",
+    ]
+
+    /// Advice on other frequent errors.
+    private static let advice = [
+        "mapping values are not allowed in this context":
+            "unexpected “: ”; quote the text, or fix the indentation or a missing space after a colon "
+            + "in this line or the line before",
+        "did not find expected key": "wrong indentation, or text after a closing quote or bracket",
+        "did not find expected '-' indicator": "wrong indentation in a list",
+        "did not find expected node content":
+            "unclosed bracket, or text in brackets that must be quoted, such as '[::1]:80'",
+        "found unknown escape character": "unknown escape; use single quotes, in which a backslash is a backslash",
+    ]
+}
+
+extension YAMLNode.Mark {
+    fileprivate init(_ mark: yaml_mark_t) { self.init(line: Int(mark.line) + 1, column: Int(mark.column) + 1) }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CYAML
-import Glibc
 
 /// Reads a YAML document into a tree of nodes, with libyaml.
 ///
@@ -21,34 +20,16 @@ public enum YAMLDocument {
         guard yaml_parser_initialize(&parser) == 1 else { throw YAMLError(nil, "out of memory") }
         defer { yaml_parser_delete(&parser) }
         var text = text
-        if let line = text.withUTF8({ lineOfTagDirective(in: $0) }) {
-            throw YAMLError(YAMLNode.Mark(line: line, column: 1), "tags are not supported; remove %TAG")
-        }
         return try withUnsafeMutablePointer(to: &parser) { parser throws(YAMLError) in
             // The bytes must stay in place until the parser has read all of them.
             let result: Result<YAMLNode?, YAMLError> = text.withUTF8 { bytes in
                 yaml_parser_set_input_string(parser, bytes.baseAddress, bytes.count)
                 yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
-                var composer = YAMLComposer(YAMLEvents(parser, reading: bytes))
+                var composer = YAMLComposer(parser, reading: bytes)
                 do throws(YAMLError) { return .success(try composer.document()) } catch { return .failure(error) }
             }
             return try result.get()
         }
-    }
-
-    /// Returns the number of the first line that starts with `%TAG`, counted from 1.
-    ///
-    /// libyaml compares each tag directive with all earlier ones, which takes seconds for a file of a megabyte.
-    private static func lineOfTagDirective(in text: UnsafeBufferPointer<UInt8>) -> Int? {
-        var line = 1
-        var start = 0
-        while let base = text.baseAddress, start < text.count {
-            if text.count - start > 4, memcmp(base + start, "%TAG", 4) == 0 { return line }
-            guard let newline = memchr(base + start, 0x0A, text.count - start) else { return nil }
-            start = UnsafeRawPointer(newline) - UnsafeRawPointer(base) + 1
-            line += 1
-        }
-        return nil
     }
 }
 
