@@ -96,24 +96,6 @@ import Testing
         #expect(line.count == 40)
     }
 
-    @Test("histories are merged by time, and each keeps its own order")
-    func merged() async throws {
-        let first = try [(0, 1), (30, 4), (20, 5)].map { try change(after: $0, revision: $1) }
-        let second = try [(10, 2), (10, 3), (40, 6)].map { try change(.changed, "web", after: $0, revision: $1) }
-        let streams = [first, second, [Change]()].map { changes in
-            AsyncStream<HistoryReply> { continuation in
-                for change in changes { continuation.yield(HistoryReply(change: change)) }
-                continuation.yield(HistoryReply())
-                continuation.finish()
-            }
-        }
-        var merge = ChangeMerge(streams.map { $0.makeAsyncIterator() })
-        var revisions: [Int] = []
-        while let change = try await merge.next() { revisions.append(change.revision) }
-        #expect(revisions == [1, 2, 3, 4, 5, 6])
-        #expect(try await merge.next() == nil)
-    }
-
     @Test("the newest changes of a merged history are kept", arguments: [1, 2, 7, 100, Int.max])
     func newest(limit: Int) throws {
         var newest = NewestChanges(limit: limit)

@@ -73,13 +73,7 @@ enum HistoryCommand {
         var writer = HistoryWriter(
             terminal, namesServers: request.servers.mustBeNamed, namesUsers: context.address.isSocket)
         do {
-            var merge = try await request.open(context)
-            var newest = request.limit.map { NewestChanges(limit: $0) }
-            while let change = try await merge.next() {
-                await context.mayTakeItsTime()
-                if newest == nil { await writer.write(change) } else { newest?.append(change) }
-            }
-            for change in newest?.changes ?? [] { await writer.write(change) }
+            try await request.forEach(context) { await writer.write($0) }
         } catch  where writer.hasWritten {
             // The command must not be repeated, because some changes were written.
             throw CommandFailure(error, address: context.address)
@@ -87,21 +81,4 @@ enum HistoryCommand {
         if !writer.hasWritten { terminal.note(request.emptyNote) }
         writer.writeHint(request.servers, daemon: context.address)
     }
-}
-
-/// The newest of a sequence of changes.
-struct NewestChanges {
-    private let limit: Int
-    private var kept: [Change] = []
-
-    init(limit: Int) { self.limit = limit }
-
-    mutating func append(_ change: Change) {
-        kept.append(change)
-        // Not for each change, because removing moves the rest.
-        if kept.count / 2 >= limit { kept.removeFirst(kept.count - limit) }
-    }
-
-    /// The newest ones, in order.
-    var changes: ArraySlice<Change> { kept.suffix(limit) }
 }

@@ -3,6 +3,7 @@
 import EventLoopIO
 import StatusInterface
 import StatusModel
+import StatusSupport
 import Varlink
 
 /// Which changes a command shows.
@@ -12,39 +13,30 @@ struct HistoryRequest {
     var level: Level?
     var limit: Int?
 
-    /// With more servers, one stream of all changes is filtered, because a user may have only 128 connections.
-    private static let mostConnections = 16
-
-    /// Starts a stream for each server at the same time, each on its own connection.
-    func open(_ context: ClientCommand.Context) async throws -> ChangeMerge<HistoryReplies> {
-        guard let names = servers.names else {
-            return ChangeMerge([HistoryReplies(try await stream(of: nil, limit: limit, on: context.client))])
+    /// Passes the changes to `take`, in the order in which they were recorded.
+    ///
+    /// Changes of several servers are picked from the stream of all, after a check that these servers are known.
+    func forEach(_ context: ClientCommand.Context, _ take: (Change) async -> Void) async throws {
+        let names = servers.names ?? []
+        let one = names.count == 1 ? names[0] : nil
+        if one == nil {
+            for name in names { for try await _ in try await replies(of: name, limit: 1, from: context.client) {} }
         }
-        if names.count > Self.mostConnections {
-            for name in names { try await checkIsKnown(name, to: context.client) }
-            return ChangeMerge([
-                HistoryReplies(try await stream(of: nil, limit: nil, on: context.client), only: Set(names))
-            ])
+        var newest = limit.map { NewestChanges(limit: $0) }
+        let limit = one != nil || servers == .all ? limit : nil
+        for try await reply in try await replies(of: one, limit: limit, from: context.client) {
+            await context.mayTakeItsTime()
+            guard let change = reply.change else { continue }
+            if names.count > 1, !(change.server.map { names.contains($0.name) } ?? false) { continue }
+            if newest == nil { await take(change) } else { newest?.append(change) }
         }
-        var streams: [HistoryReplies] = []
-        for name in names {
-            let client = streams.isEmpty ? context.client : try await context.address.connect()
-            streams.append(HistoryReplies(try await stream(of: name, limit: limit, on: client)))
-        }
-        return ChangeMerge(streams)
+        for change in newest?.changes ?? [] { await take(change) }
     }
 
-    /// Throws if there is neither a server of this name nor a change of one.
-    private func checkIsKnown(_ name: ServerName, to client: MonitorClient) async throws {
-        var replies = HistoryReplies(try await stream(of: name, limit: 1, on: client))
-        var count = 0
-        // The last of the two has no change.
-        while count < 3, try await replies.next() != nil { count += 1 }
-    }
-
+    /// The entries of a server; nil is all servers and the daemon.
     @EventLoop
-    private func stream(
-        of server: ServerName?, limit: Int?, on client: MonitorClient
+    private func replies(
+        of server: ServerName?, limit: Int?, from client: MonitorClient
     ) throws(MonitorError) -> MethodReplies<HistoryReply, MonitorError> {
         try client.historyReplies(
             server: server, all: server == nil ? true : nil, since: period.since, until: period.until, level: level,
@@ -61,23 +53,102 @@ struct HistoryRequest {
     }
 }
 
-/// The changes of a stream, or only those of some servers.
-struct HistoryReplies: AsyncIteratorProtocol {
-    private var replies: MethodReplies<HistoryReply, MonitorError>.Iterator
-    /// The servers; nil for all.
-    private let names: Set<ServerName>?
+/// The newest of a sequence of changes.
+struct NewestChanges {
+    private let limit: Int
+    private var kept: [Change] = []
 
-    init(_ replies: MethodReplies<HistoryReply, MonitorError>, only names: Set<ServerName>? = nil) {
-        (self.replies, self.names) = (replies.makeAsyncIterator(), names)
+    init(limit: Int) { self.limit = limit }
+
+    mutating func append(_ change: Change) {
+        kept.append(change)
+        // Not for each change, because removing moves the rest.
+        if kept.count / 2 >= limit { kept.removeFirst(kept.count - limit) }
     }
 
-    mutating func next() async throws -> HistoryReply? { try await next(isolation: #isolation) }
+    /// The newest ones, in order.
+    var changes: ArraySlice<Change> { kept.suffix(limit) }
+}
 
-    mutating func next(isolation: isolated (any Actor)?) async throws -> HistoryReply? {
-        while let reply = try await replies.next(isolation: isolation) {
-            guard let names, let change = reply.change else { return reply }
-            if let server = change.server, names.contains(server.name) { return reply }
+/// The servers whose history a command shows.
+enum HistoryServers: Equatable {
+    case all
+    case named([ServerName])
+    case selected(ServerName)
+
+    /// Whether each line must name its server, because the user has not named just one.
+    var mustBeNamed: Bool {
+        switch self {
+        case .all, .selected: true
+        case .named(let names): names.count > 1
         }
-        return nil
+    }
+
+    /// Their names; nil for all.
+    var names: [ServerName]? {
+        switch self {
+        case .all: nil
+        case .named(let names): names
+        case .selected(let name): [name]
+        }
+    }
+
+    /// The servers that the user named, each once; without a name, the selected one.
+    init(_ context: ClientCommand.Context) async throws {
+        if context.arguments[HistoryCommand.all] {
+            self = .all
+            return
+        }
+        var names: [ServerName] = []
+        for text in context.arguments[Options.servers] {
+            guard let name = ServerName(text) else { throw MonitorError.noSuchServer(server: text, reason: nil) }
+            if !names.contains(name) { names.append(name) }
+        }
+        self = names.isEmpty ? .selected(try await context.client.describe().server.name) : .named(names)
+    }
+
+    /// `db`, `db or web`, or `any server`.
+    var phrase: String {
+        guard let names, let last = names.last else { return "any server" }
+        if names.count == 1 { return last.rawValue }
+        return names.dropLast().map(\.rawValue).joined(separator: ", ") + " or \(last)"
+    }
+}
+
+/// The period that `--since` and `--until` name.
+struct HistoryPeriod: Hashable {
+    static let sinceOption = Options.time(
+        "since",
+        help: "The beginning, such as -2h, yesterday or “2026-11-25 12:00” (with --summary: 24 h before the end).")
+    static let untilOption = Options.time("until", help: "The end (default: now).")
+
+    var since, until: Timestamp?
+
+    init(since: Timestamp? = nil, until: Timestamp? = nil) { (self.since, self.until) = (since, until) }
+
+    /// The period that the user gave, as it is now.
+    init(_ arguments: ParsedArguments, now: Timestamp) {
+        since = arguments[Self.sinceOption]?.timestamp(now: now, local: .local)
+        until = arguments[Self.untilOption]?.timestamp(now: now, local: .local)
+    }
+
+    /// Checks that it does not end before it begins.
+    func check() throws(InvalidUsage) {
+        guard let since, let until, until < since else { return }
+        throw InvalidUsage("--since is after --until: \(TimeText.full(since)) is after \(TimeText.full(until))")
+    }
+
+    /// The same period without the future, of which no summary knows anything.
+    func upTo(_ now: Timestamp) throws(InvalidUsage) -> HistoryPeriod {
+        let until = min(until ?? now, now)
+        if let since, since > until {
+            throw InvalidUsage("--since is in the future: \(TimeText.full(since)); a summary needs a time before now")
+        }
+        return HistoryPeriod(since: since, until: until)
+    }
+
+    /// ` since …`, ` until …`, both or nothing.
+    var phrase: String {
+        (since.map { " since \(TimeText.full($0))" } ?? "") + (until.map { " until \(TimeText.full($0))" } ?? "")
     }
 }

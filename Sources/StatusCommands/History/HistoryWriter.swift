@@ -8,8 +8,7 @@ import StatusModel
 struct HistoryWriter {
     private let terminal: Terminal
     private let text: ChangeText
-    /// Nil if the users are those of another host.
-    private var users: UserNames?
+    private let users: UserNames
     /// Whether it has written anything.
     private(set) var hasWritten = false
     /// Whether a client caused one of the changes.
@@ -17,7 +16,7 @@ struct HistoryWriter {
 
     init(_ terminal: Terminal, namesServers: Bool, namesUsers: Bool) {
         self.terminal = terminal
-        users = namesUsers ? UserNames() : nil
+        users = UserNames(areLocal: namesUsers)
         text = ChangeText(style: terminal.style, width: terminal.width, namesServers: namesServers)
     }
 
@@ -27,7 +26,8 @@ struct HistoryWriter {
         var name: String?
         if let user = change.user {
             hasCaller = true
-            name = await users?.name(of: user) ?? (user == 0 ? "root" : String(user))
+            await users.learn(user)
+            name = await users[user]
         }
         terminal.line(text.line(change, user: name, now: TimeText.now))
     }
@@ -47,18 +47,23 @@ struct HistoryWriter {
 }
 
 /// The names of users, each looked up once.
-private struct UserNames {
-    private var known: [UInt32: String] = [:]
+@EventLoop
+final class UserNames {
+    private var known: [UInt32: String] = [0: "root"]
+    private let areLocal: Bool
 
-    /// The user's name; the number if there is none.
-    mutating func name(of user: UInt32) async -> String {
-        if let name = known[user] { return name }
+    /// - Parameter areLocal: whether they are users of this host; otherwise only root has a name.
+    nonisolated init(areLocal: Bool) { self.areLocal = areLocal }
+
+    /// The user's name; the number if it was not learned, or if there is none.
+    subscript(user: UInt32) -> String { known[user] ?? String(user) }
+
+    func learn(_ user: UInt32) async {
+        guard areLocal, known[user] == nil else { return }
         // The names may be kept on another machine.
         let found = await BlockingThread.run { (try? UserDatabase.name(ofUser: user)).flatMap { $0 } }
-        let name = found.map { VisibleText.escape($0) } ?? String(user)
         // A peer that is not statusd may name users without end.
         if known.count >= 10_000 { known = [:] }
-        known[user] = name
-        return name
+        known[user] = found.map { VisibleText.escape($0) } ?? String(user)
     }
 }

@@ -15,9 +15,12 @@ final class TopHistory {
     private var client: MonitorClient?
     /// The state of the server at the last reading.
     private var last: ServerState?
-    private var users: [UInt32: String] = [0: "root"]
+    let users: UserNames
 
-    init(_ address: DaemonAddress) { self.address = address }
+    init(_ address: DaemonAddress) {
+        self.address = address
+        users = UserNames(areLocal: address.isSocket)
+    }
 
     /// The changes, the oldest first; nil if they were read since the server's last change, or cannot be read now.
     func changes(of state: ServerState) async -> [Change]? {
@@ -34,7 +37,7 @@ final class TopHistory {
                 if changes.count > Self.limit { break }
             }
             last = state
-            await learnUsers(of: changes)
+            for user in Set(changes.compactMap(\.user)) { await users.learn(user) }
             return changes
         } catch {
             client = nil
@@ -61,17 +64,5 @@ final class TopHistory {
         let new = try await address.connect(mayStart: false, isRetry: true)
         client = new
         return new
-    }
-
-    /// The name of a user of this host; the number of another host's.
-    func userName(_ user: UInt32) -> String { users[user] ?? String(user) }
-
-    private func learnUsers(of changes: [Change]) async {
-        guard address.isSocket else { return }
-        for user in Set(changes.compactMap(\.user)) where users[user] == nil {
-            // The names may be kept on another machine.
-            let name = await BlockingThread.run { (try? UserDatabase.name(ofUser: user)).flatMap { $0 } }
-            users[user] = name.map { VisibleText.escape($0) } ?? String(user)
-        }
     }
 }
