@@ -94,19 +94,12 @@ struct DescriptionParser {
 
     /// Reads the rest after an opening parenthesis: fields with types, or names alone.
     private mutating func structureOrEnumeration() throws(InterfaceDescriptionError) -> DataType {
-        if case .word = current.kind, [.mark(","), .mark(")")].contains(tokens[position + 1].kind) {
-            var names: [String] = []
-            var known: Set<String> = []
-            repeat {
-                let token = current
-                let name = try word("a name", where: Self.isFieldName)
-                guard known.insert(name).inserted else { throw token.error("duplicate name “\(name)”") }
-                names.append(name)
-            } while take(",")
-            try expect(")")
-            return .enumeration(names)
+        guard case .word = current.kind, [.mark(","), .mark(")")].contains(tokens[position + 1].kind) else {
+            return .structure(try fieldsAfterParenthesis())
         }
-        return .structure(try fieldsAfterParenthesis())
+        var names: [String] = []
+        try list(of: "a name") { _, _, name in names.append(name) }
+        return .enumeration(names)
     }
 
     private mutating func fields() throws(InterfaceDescriptionError) -> [Field] {
@@ -117,16 +110,26 @@ struct DescriptionParser {
     private mutating func fieldsAfterParenthesis() throws(InterfaceDescriptionError) -> [Field] {
         if take(")") { return [] }
         var fields: [Field] = []
+        try list(of: "a field's name") { parser, token, name throws(InterfaceDescriptionError) in
+            try parser.expect(":")
+            fields.append(Field(name: name, type: try parser.type(), documentation: token.documentation))
+        }
+        return fields
+    }
+
+    /// Reads a list whose elements begin with names, each only once, up to the closing parenthesis.
+    private mutating func list(
+        of expected: String,
+        _ element: (inout DescriptionParser, DescriptionToken, String) throws(InterfaceDescriptionError) -> Void
+    ) throws(InterfaceDescriptionError) {
         var known: Set<String> = []
         repeat {
             let token = current
-            let name = try word("a field's name", where: Self.isFieldName)
+            let name = try word(expected, where: Self.isFieldName)
             guard known.insert(name).inserted else { throw token.error("duplicate name “\(name)”") }
-            try expect(":")
-            fields.append(Field(name: name, type: try type(), documentation: token.documentation))
+            try element(&self, token, name)
         } while take(",")
         try expect(")")
-        return fields
     }
 
     // MARK: Words and marks

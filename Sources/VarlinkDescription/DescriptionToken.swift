@@ -24,41 +24,28 @@ struct DescriptionToken: Equatable {
         var tokens: [DescriptionToken] = []
         var comment: [String] = []
         for (index, line) in text.utf8.split(separator: 10, omittingEmptySubsequences: false).enumerated() {
-            let found = try Self.tokens(ofLine: line, number: index + 1, comment: &comment)
-            if found.isEmpty, line.allSatisfy(isBlank) { comment = [] }
-            tokens += found
+            var rest = line.drop(while: isBlank)
+            if rest.isEmpty { comment = [] }
+            while let first = rest.first {
+                if first == UInt8(ascii: "#") {
+                    comment.append(commentText(rest.dropFirst()))
+                    break
+                }
+                let column = line.distance(from: line.startIndex, to: rest.startIndex) + 1
+                var token = DescriptionToken(
+                    kind: .end, documentation: comment.joined(separator: "\n"), line: index + 1, column: column)
+                comment = []
+                guard let text = Self.text(at: rest) else {
+                    // The whole character, which may have several bytes.
+                    throw token.error("unexpected character “\(Substring(rest).first ?? " ")”")
+                }
+                token.kind = isWord(first) ? .word(text) : .mark(text)
+                tokens.append(token)
+                rest = rest.dropFirst(text.utf8.count).drop(while: isBlank)
+            }
         }
         let last = tokens.last
         tokens.append(DescriptionToken(kind: .end, documentation: "", line: last?.line ?? 1, column: last?.column ?? 1))
-        return tokens
-    }
-
-    private static func tokens(
-        ofLine line: Substring.UTF8View, number: Int, comment: inout [String]
-    ) throws(InterfaceDescriptionError) -> [DescriptionToken] {
-        var tokens: [DescriptionToken] = []
-        var position = line.startIndex
-        while position < line.endIndex {
-            let column = line.distance(from: line.startIndex, to: position) + 1
-            let rest = line[position...]
-            if isBlank(line[position]) {
-                position = line.index(after: position)
-                continue
-            }
-            if line[position] == UInt8(ascii: "#") {
-                comment.append(commentText(rest.dropFirst()))
-                break
-            }
-            var token = DescriptionToken(
-                kind: .end, documentation: comment.joined(separator: "\n"), line: number, column: column)
-            comment = []
-            guard let text = text(at: rest) else {
-                throw token.error("unexpected character “\(character(at: rest))”")
-            }
-            token.kind = isWord(rest[rest.startIndex]) ? .word(text) : .mark(text)
-            tokens.append(token)
-            position = line.index(position, offsetBy: text.utf8.count)
-        }
         return tokens
     }
 
@@ -69,16 +56,15 @@ struct DescriptionToken: Equatable {
         return String(decoding: text[..<end], as: UTF8.self)
     }
 
+    /// The word or mark at the beginning of a text; nil if there is none.
     private static func text(at rest: Substring.UTF8View) -> String? {
-        let word = rest.prefix { isWord($0) || $0 == UInt8(ascii: "-") && rest.first.map(isWord) == true }
-        if rest.first.map(isWord) == true { return String(decoding: word, as: UTF8.self) }
+        guard let first = rest.first else { return nil }
+        if isWord(first) {
+            return String(decoding: rest.prefix { isWord($0) || $0 == UInt8(ascii: "-") }, as: UTF8.self)
+        }
         if rest.starts(with: "->".utf8) { return "->" }
-        guard let first = rest.first, "()[],:?".utf8.contains(first) else { return nil }
-        return String(decoding: CollectionOfOne(first), as: UTF8.self)
+        return "()[],:?".utf8.contains(first) ? String(Unicode.Scalar(first)) : nil
     }
-
-    /// The whole character, which may have several bytes.
-    private static func character(at rest: Substring.UTF8View) -> Character { Substring(rest).first ?? " " }
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0d }
 

@@ -19,21 +19,14 @@ extension Generator {
         var properties: [Property]
 
         /// `.noSuchServer(let server, let reason)`.
-        var pattern: String {
-            properties.isEmpty
-                ? ".\(name)" : ".\(name)(\(properties.map { "let \($0.name)" }.joined(separator: ", ")))"
-        }
-
+        var pattern: String { "." + named { "let \($0.name)" } }
         /// `noSuchServer(server: server, reason: reason)`.
-        var value: String {
-            properties.isEmpty
-                ? name : "\(name)(\(properties.map(\.argument).joined(separator: ", ")))"
-        }
-
+        var value: String { named { $0.argument } }
         /// `noSuchServer(server: String, reason: String?)`.
-        var declaration: String {
-            properties.isEmpty
-                ? name : "\(name)(\(properties.map { "\($0.name): \($0.type)" }.joined(separator: ", ")))"
+        var declaration: String { named { "\($0.name): \($0.type)" } }
+
+        private func named(_ text: (Property) -> String) -> String {
+            properties.isEmpty ? name : "\(name)(\(properties.map(text).joined(separator: ", ")))"
         }
     }
 

@@ -122,10 +122,13 @@ extension Generator {
             \(access)nonisolated var interfaceDescription: InterfaceDescription { \(prefix)Interface.description }
 
             """)
-        writeList("onlyReads", options.reads, "Whether a method changes nothing, by the option `reads`.")
-        // If the options list methods that every user may call, the service must say who may call the others.
         if options.reads.isEmpty {
             source.line("/// Admits every call.\n\(access)func admit(_ call: VarlinkCall) {}\n")
+        } else {
+            // The service must say who may call the methods that every user may not call.
+            let list = "\(options.reads.sorted())"
+            source.line("/// Whether a method changes nothing, by the option `reads`.")
+            source.line("\(access)nonisolated func onlyReads(_ method: String) -> Bool { \(list).contains(method) }\n")
         }
         source.line(
             """
@@ -135,13 +138,6 @@ extension Generator {
             """)
         writeHandler(methods)
         source.line("}")
-    }
-
-    private mutating func writeList(_ function: String, _ methods: [String], _ comment: String) {
-        guard !methods.isEmpty else { return }
-        let list = "\(methods.sorted())"
-        source.line("/// \(comment)")
-        source.line("\(access)nonisolated func \(function)(_ method: String) -> Bool { \(list).contains(method) }\n")
     }
 
     private mutating func writeHandler(_ methods: [Method]) {

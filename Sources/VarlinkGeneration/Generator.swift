@@ -96,4 +96,38 @@ public struct Generator {
             )
         }
     }
+
+    // MARK: Checks
+
+    /// Checks that the description has all that the options name.
+    private func check() throws(GenerationError) {
+        let methods = description.methods.map(\.name)
+        let named = options.more + options.oneway + options.reads
+        for method in named where !methods.contains(method) {
+            throw GenerationError("options name the method “\(method)”, which \(description.name) does not have")
+        }
+        let types = description.members.compactMap { if case .type = $0.kind { $0.name } else { nil } }
+        for type in options.types.keys.sorted() where !types.contains(type) {
+            throw GenerationError("options name the type “\(type)”, which \(description.name) does not have")
+        }
+        let keys = fieldKeys
+        for key in options.fields.keys.sorted() where !keys.contains(key) {
+            throw GenerationError("options name the field “\(key)”, which \(description.name) does not have")
+        }
+    }
+
+    private var fieldKeys: Set<String> {
+        var keys: Set<String> = []
+        func add(_ fields: [Field], _ owner: String) { keys.formUnion(fields.map { owner + $0.name }) }
+        for member in description.members {
+            switch member.kind {
+            case .type(.structure(let fields)), .error(let fields): add(fields, member.name + ".")
+            case .method(let parameters, let reply):
+                add(parameters, member.name + ".")
+                add(reply, member.name + "->")
+            case .type: break
+            }
+        }
+        return keys
+    }
 }

@@ -40,16 +40,9 @@ struct SwiftSource {
         }
     }
 
-    /// Splits a text at all line ends of Swift, because a comment ends at each of them.
+    /// Splits a text at line ends, without the carriage returns of Windows, which would end a comment, too.
     private static func lines(of text: String) -> [Substring] {
-        let bytes = text.utf8
-        var lines: [Substring] = []
-        var start = bytes.startIndex
-        while let end = bytes[start...].firstIndex(where: { $0 == 0x0A || $0 == 0x0D }) {
-            lines.append(Substring(bytes[start..<end]))
-            start = bytes.index(after: end)
-            if bytes[end] == 0x0D, bytes[start...].first == 0x0A { start = bytes.index(after: start) }
-        }
-        return lines + [Substring(bytes[start...])]
+        String(decoding: text.utf8.filter { $0 != 0x0D }, as: UTF8.self)
+            .split(separator: "\n", omittingEmptySubsequences: false)
     }
 }
