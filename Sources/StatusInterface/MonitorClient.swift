@@ -20,16 +20,12 @@ extension MonitorClient {
         to address: VarlinkAddress, mayStart: Bool = true, timeout: Duration = .seconds(5),
         errorOutput: OwnedDescriptor? = nil
     ) async throws(VarlinkClientError) -> MonitorClient {
-        guard case .unix(let address, _) = address else {
-            return MonitorClient(
-                try await VarlinkConnection.connect(to: address, timeout: timeout, errorOutput: errorOutput))
+        var address = address
+        if case .unix(let socket, _) = address {
+            address = .unix(MonitorAddress.socket(of: socket, mayStart: mayStart))
         }
-        let socket = try await socket(at: address, mayStart: mayStart, timeout: timeout)
-        do throws(IOError) {
-            return MonitorClient(try await VarlinkConnection(socket))
-        } catch {
-            throw VarlinkClientError(error)
-        }
+        return MonitorClient(
+            try await VarlinkConnection.connect(to: address, timeout: timeout, errorOutput: errorOutput))
     }
 
     /// Connects a socket to the daemon at `address`; for the parameters, see
@@ -82,5 +78,12 @@ extension MonitorClient {
         _ = try await connection.call(
             "org.varlink.service.GetInfo", NoMembers(), returning: NoMembers.self, failure: MonitorError.self,
             timeout: timeout)
+    }
+}
+
+extension Failure: CustomStringConvertible {
+    public var description: String {
+        let place = "\(file)\(line.map { ":\($0)" } ?? "")"
+        return VisibleText.escape("\(place): \(server.map { "server \($0): " } ?? "")\(reason)")
     }
 }

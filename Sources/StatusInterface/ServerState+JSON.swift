@@ -5,31 +5,40 @@ public import Varlink
 
 extension ServerState: JSONReadable, JSONWritable {
     public init(from reader: inout JSONReader) throws(JSONError) {
-        var name: ServerName?
-        var source: String?
-        var phase: Phase?
         // Members may be in any order, so the server is created after all of them have been read.
-        var optional = Optionals()
+        var name: ServerName?
+        var (source, description, message): (String?, String?, String?)
+        var phase: Phase?
+        var status: Status?
+        var (isStale, isRestored, isRefreshable, isRefreshing, isSelected) = (false, false, false, false, false)
+        var revision = 0
         try reader.object { member, reader throws(JSONError) in
             switch member {
             case "name": name = try ServerName(from: &reader)
             case "source": source = try reader.visibleText()
             case "phase": phase = try Phase(from: &reader)
-            default: try optional.read(member, from: &reader)
+            case "description": description = try reader.visibleTextIfAny()
+            case "status": status = try Status?(from: &reader)
+            case "message": message = try reader.visibleTextIfAny()
+            case "stale": isStale = try reader.boolean()
+            case "refreshable": isRefreshable = try reader.boolean()
+            case "refreshing": isRefreshing = try reader.boolean()
+            case "selected": isSelected = try reader.boolean()
+            case "revision": revision = try reader.integer()
+            case "restored": isRestored = try Bool?(from: &reader) ?? false
+            default: try reader.skip()
             }
         }
         guard let name else { throw .missingMember("name") }
         guard let source else { throw .missingMember("source") }
         guard let phase else { throw .missingMember("phase") }
         self.init(
-            name: name, description: optional.description, source: source, phase: phase, message: optional.message)
-        status = optional.status
-        isStale = optional.isStale
-        isRestored = optional.isRestored
-        isRefreshable = optional.isRefreshable
-        isRefreshing = optional.isRefreshing
-        isSelected = optional.isSelected
-        revision = optional.revision
+            name: name, description: description, source: source, phase: phase, message: message,
+            isRefreshable: isRefreshable)
+        self.status = status
+        (self.isStale, self.isRestored) = (isStale, isRestored)
+        (self.isRefreshing, self.isSelected) = (isRefreshing, isSelected)
+        self.revision = revision
     }
 
     public func write(to writer: inout JSONWriter) {
@@ -46,34 +55,6 @@ extension ServerState: JSONReadable, JSONWritable {
             writer.member("selected", isSelected)
             writer.member("revision", revision)
             if isRestored { writer.member("restored", true) }
-        }
-    }
-}
-
-/// The optional members of a server.
-private struct Optionals {
-    var description: String?
-    var status: Status?
-    var message: String?
-    var isStale = false
-    var isRestored = false
-    var isRefreshable = false
-    var isRefreshing = false
-    var isSelected = false
-    var revision = 0
-
-    mutating func read(_ member: JSONName, from reader: inout JSONReader) throws(JSONError) {
-        switch member {
-        case "description": description = try reader.visibleTextIfAny()
-        case "status": status = try Status?(from: &reader)
-        case "message": message = try reader.visibleTextIfAny()
-        case "stale": isStale = try reader.boolean()
-        case "refreshable": isRefreshable = try reader.boolean()
-        case "refreshing": isRefreshing = try reader.boolean()
-        case "selected": isSelected = try reader.boolean()
-        case "revision": revision = try reader.integer()
-        case "restored": isRestored = try Bool?(from: &reader) ?? false
-        default: try reader.skip()
         }
     }
 }
