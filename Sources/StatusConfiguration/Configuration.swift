@@ -28,3 +28,49 @@ public struct Configuration: Equatable, Sendable {
         return configuration
     }
 }
+
+/// One server's configuration.
+public struct ServerConfiguration: Equatable, Sendable {
+    /// The description, for people.
+    public var description: String?
+    /// The source; nil if no valid source is configured.
+    public var source: AnySourceSettings?
+    /// The text that is shown before the first status; nil for the default text.
+    public var placeholder: String?
+    /// The value of `ttl`; nil if it is not set (``lifetime``).
+    public var timeToLive: Duration?
+    /// The schedule of checks.
+    public var schedule: CheckSchedule
+    /// How long a oneshot unit may run (`runtime`); nil for no limit.
+    public var runtime: Duration?
+    /// The reason why the server cannot be followed; nil if it can.
+    public var failure: String?
+    /// The file and line of the entry.
+    public var origin: Origin
+
+    public init(
+        description: String? = nil, source: AnySourceSettings?, placeholder: String?, timeToLive: Duration? = nil,
+        schedule: CheckSchedule = CheckSchedule(), runtime: Duration? = nil, failure: String? = nil, origin: Origin
+    ) {
+        self.description = description
+        self.source = source
+        self.placeholder = placeholder
+        self.timeToLive = timeToLive
+        self.schedule = schedule
+        self.runtime = runtime
+        self.failure = failure
+        self.origin = origin
+    }
+
+    /// Whether clients can request a refresh, because the source runs checks.
+    public var isRefreshable: Bool { source.map { $0.delivery != .posted } ?? false }
+
+    /// How long a status stays fresh: `ttl`, or for checks twice the maximum pause between checks; nil for no limit.
+    ///
+    /// The default exists because a check that gets no slot would otherwise keep its last status indefinitely.
+    public var lifetime: Duration? {
+        timeToLive ?? (source?.delivery == .checked ? max(Self.shortestLifetime, schedule.longestPause * 2) : nil)
+    }
+
+    private static let shortestLifetime = Duration.seconds(10)
+}

@@ -106,7 +106,8 @@ struct ConfigurationFiles: Equatable {
         return files
     }
 
-    var isEmpty: Bool { main == nil && dropIns.isEmpty }
+    /// All files, in order.
+    var all: [String] { (main.map { [$0] } ?? []) + dropIns }
 
     /// Whether the path exists, even as a dangling link; then reading it reports the error.
     private static func exists(_ path: String) -> Bool {

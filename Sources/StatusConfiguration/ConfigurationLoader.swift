@@ -69,15 +69,9 @@ public struct ConfigurationLoader: Sendable {
         let loaded = load(files, former)
         // Some content is unknown, so nothing may change.
         if let error = files.problems.first(where: { $0.severity == .error }) { throw error }
-        if let main = files.main, loaded.failedFiles.contains(main) {
-            try throwFirst(of: loaded.errors.filter { $0.origin.file == main })
-        }
-        return loaded
-    }
-
-    /// Throws the first error, with the number of the others.
-    private func throwFirst(of errors: [Problem]) throws(Problem) {
-        guard var first = errors.first else { return }
+        guard let main = files.main, loaded.failedFiles.contains(main) else { return loaded }
+        let errors = loaded.errors.filter { $0.origin.file == main }
+        guard var first = errors.first else { return loaded }
         if errors.count > 1 { first.reason += "; run “statusctl verify” to see \(errors.count - 1) more" }
         throw first
     }
@@ -86,13 +80,13 @@ public struct ConfigurationLoader: Sendable {
     public func loadAll() -> LoadedConfiguration { load(ConfigurationFiles.findToCheck(at: location)) }
 
     private func load(_ files: ConfigurationFiles, _ former: UsableFiles = UsableFiles()) -> LoadedConfiguration {
-        guard !files.isEmpty else {
+        guard !files.all.isEmpty else {
             return LoadedConfiguration(
                 configuration: .embedded, problems: files.problems, failedFiles: [], isEmbedded: true)
         }
         var merger = ConfigurationMerger(files, former: former)
         merger.add(files.problems)
-        for file in (files.main.map { [$0] } ?? []) + files.dropIns {
+        for file in files.all {
             do throws(Problem) {
                 merger.add(try ConfigurationReader.read(try ConfigurationText.read(file), file: file), from: file)
             } catch {
@@ -100,7 +94,7 @@ public struct ConfigurationLoader: Sendable {
             }
         }
         var loaded = merger.finish()
-        loaded.files = [files.main].compactMap(\.self) + files.dropIns
+        loaded.files = files.all
         loaded.problems = loaded.sorted(loaded.problems)
         return loaded
     }

@@ -46,7 +46,13 @@ struct ConfigurationReader {
     /// - Throws: a ``Problem`` if the text is not a mapping; the fragment contains all other errors.
     static func read(_ text: String, file: String) throws(Problem) -> ConfigurationFragment {
         var reader = ConfigurationReader(file: file)
-        guard let root = try YAMLText.read(text, file: file) else {
+        let root: YAMLNode?
+        do throws(YAMLError) { root = try YAMLDocument.read(text) } catch {
+            throw Problem(
+                .error, at: Origin(file: file, line: error.mark?.line),
+                reason: "invalid YAML: \(VisibleText.escape(error.reason))")
+        }
+        guard let root else {
             reader.fragment.isEmpty = true
             return reader.fragment
         }
@@ -123,17 +129,13 @@ struct ConfigurationReader {
 
     private mutating func readDefaults(_ node: YAMLNode) throws(Problem) {
         try readSection(node, "defaults", example: "{ interval: 30s }") { reader, key, value throws(Problem) in
-            if try reader.readDefault(key, value) { return }
+            if try reader.fragment.defaults.read(key.string, value, with: reader.reader) { return }
             reader.warnOfUnknown(key, among: ServerOptions.keys, within: "defaults")
         }
     }
 
     private mutating func warnOfUnknown(_ key: YAMLNode, among known: [String], within section: String) {
         fragment.problems.append(reader.unknown(key, among: known, within: section))
-    }
-
-    private mutating func readDefault(_ key: YAMLNode, _ value: YAMLNode) throws(Problem) -> Bool {
-        try fragment.defaults.read(key.string, value, with: reader)
     }
 
     private mutating func readLimits(_ node: YAMLNode) throws(Problem) {

@@ -2,8 +2,6 @@
 
 import Glibc
 import SourceKinds
-import StatusModel
-import YAML
 
 /// The text of a configuration file.
 enum ConfigurationText {
@@ -69,19 +67,5 @@ extension Problem {
     private static func isLink(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
-    }
-}
-
-/// Reads the YAML of a configuration file; errors contain file and line.
-enum YAMLText {
-    /// Returns the root of the document in `text`; nil if it is empty.
-    static func read(_ text: String, file: String) throws(Problem) -> YAMLNode? {
-        do throws(YAMLError) {
-            return try YAMLDocument.read(text)
-        } catch {
-            throw Problem(
-                .error, at: Origin(file: file, line: error.mark?.line),
-                reason: "invalid YAML: \(VisibleText.escape(error.reason))")
-        }
     }
 }
