@@ -52,7 +52,7 @@ enum ClientCommand {
     ///   - limit: how long the command may take, including the time to connect.
     ///   - beforeConnecting: runs the command without a connection to a daemon, or returns nil.
     static func make(
-        _ name: String, abstract: String, discussion: String = "", parameters: [any Parameter] = [],
+        _ name: String, abstract: String, discussion: String = "", parameters: [any AnyParameter] = [],
         statuses: Set<ExitStatus> = [], writesJSON: Bool = true,
         mayBeRepeated: Bool = false, isChange: Bool = false, severalHosts: Bool = false,
         limit: @escaping @Sendable (ParsedArguments) -> Duration? = { _ in nil },
@@ -61,7 +61,7 @@ enum ClientCommand {
         run: @escaping @Sendable (Context) async throws -> ExitStatus
     ) -> Command<ExitStatus> {
         let table = ExitStatus.table(statuses.union([.noDaemon]))
-        let standardParameters: [any Parameter] =
+        let standardParameters: [any AnyParameter] =
             (writesJSON ? [Options.json] : []) + [Options.address, severalHosts ? Options.hosts : Options.host]
         return Command(
             name, abstract: abstract, discussion: discussion.isEmpty ? table : discussion + "\n\n" + table,

@@ -22,7 +22,7 @@ struct ServerFilter: Sendable {
     private static let kinds = SourceKinds.keys
 
     /// The options of a command that filters.
-    static let parameters: [any Parameter] = [level, selected, stale, source]
+    static let parameters: [any AnyParameter] = [level, selected, stale, source]
 
     private let arguments: ParsedArguments
 

@@ -9,7 +9,7 @@ public struct Command<Status: Sendable>: Sendable {
     /// Further paragraphs for the help.
     public let discussion: String
     /// The arguments, in order, and the options.
-    public let parameters: [any Parameter]
+    public let parameters: [any AnyParameter]
     /// The program's commands; a program has either commands or parameters.
     public let subcommands: [Command]
     /// Checks that the parameters make sense together.
@@ -27,7 +27,7 @@ public struct Command<Status: Sendable>: Sendable {
     ///   - validate: checks that the parameters make sense together.
     ///   - run: runs the command; nil if the program runs it itself.
     public init(
-        _ name: String, abstract: String, discussion: String = "", parameters: [any Parameter],
+        _ name: String, abstract: String, discussion: String = "", parameters: [any AnyParameter],
         validate: @escaping @Sendable (ParsedArguments) throws(InvalidUsage) -> Void = { _ in },
         run: (@Sendable (ParsedArguments) async throws -> Status)? = nil
     ) {
@@ -54,29 +54,17 @@ public struct Command<Status: Sendable>: Sendable {
 
 /// The values that a user gave, by parameter; each is valid.
 public struct ParsedArguments: Sendable {
-    var flags: Set<String> = []
+    /// The words by the parameter's name; none for a flag.
     var values: [String: [String]] = [:]
 
     /// Records an option; a flag has no value.
     mutating func note(_ option: ParameterSpecification, _ value: String?) {
-        if let value { values[option.name] = [value] } else { flags.insert(option.name) }
+        values[option.name] = value.map { [$0] } ?? []
     }
 
-    /// Whether a flag was given.
-    public subscript(flag: Flag) -> Bool { flags.contains(flag.specification.name) }
-
-    /// The value of an option.
-    public subscript<Value>(option: Option<Value>) -> Value {
-        checked { () throws(InvalidValue) in try option.value(values[option.specification.name]?.last) }
-    }
-
-    /// The value of an argument.
-    public subscript<Value>(argument: Argument<Value>) -> Value {
-        checked { () throws(InvalidValue) in try argument.value(values[argument.specification.name] ?? []) }
-    }
-
-    private func checked<Value>(_ read: () throws(InvalidValue) -> Value) -> Value {
-        do throws(InvalidValue) { return try read() } catch {
+    /// The value of a parameter.
+    public subscript<Value>(parameter: Parameter<Value>) -> Value {
+        do throws(InvalidValue) { return try parameter.value(values[parameter.specification.name]) } catch {
             preconditionFailure("a command read a parameter that it does not declare: \(error.reason)")
         }
     }

@@ -11,14 +11,12 @@ extension CommandParser {
         var candidates: [CompletionCandidate] = []
         if current.hasPrefix("-"), !before.contains("--") {
             candidates = options(of: command)
-        } else if let option = optionBefore(before, of: command) {
-            if case .files = option.completion { return ["files"] }
-            candidates = await values(of: option, after: before)
-        } else if let command {
-            guard let argument = argument(after: before, of: command) else { return [] }
-            if case .files = argument.completion { return ["files"] }
-            candidates = await values(of: argument, after: before)
-        } else {
+        } else if let parameter = optionBefore(before, of: command)
+            ?? command.flatMap({ argument(after: before, of: $0) })
+        {
+            if case .files = parameter.completion { return ["files"] }
+            candidates = await values(of: parameter, after: before)
+        } else if command == nil {
             candidates = program.subcommands.map { CompletionCandidate($0.name, description: $0.abstract) }
         }
         return candidates.filter { $0.word.hasPrefix(current) }.map { "\($0.word)\t\($0.description)" }

@@ -72,17 +72,6 @@ struct HelpText<Status: Sendable> {
 
     /// Wraps a text and indents all lines after the first.
     private static func wrap(_ text: String, indent: Int) -> String {
-        var lines = [""]
-        for word in text.split(separator: " ") {
-            let line = lines[lines.count - 1]
-            if line.isEmpty {
-                lines[lines.count - 1] = String(word)
-            } else if indent + line.count + 1 + word.count <= width {
-                lines[lines.count - 1] += " " + word
-            } else {
-                lines.append(String(word))
-            }
-        }
-        return lines.joined(separator: "\n" + String(repeating: " ", count: indent))
+        text.wrapped(to: width - indent).joined(separator: "\n" + String(repeating: " ", count: indent))
     }
 }

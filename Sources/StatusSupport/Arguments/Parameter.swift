@@ -1,15 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A flag, an option or an argument of a command.
+/// A parameter of a command, without the type of its value.
+public protocol AnyParameter: Sendable {
+    /// What parsing, help and completion need.
+    var specification: ParameterSpecification { get }
+}
+
+/// A parameter of a command.
 ///
 /// One declaration serves parsing, help and completion, and reads the typed value:
 /// ```swift
 /// let level = Option("level", value: "LEVEL", help: "The severity.", default: Level.ok) { try Level(parsing: $0) }
 /// let chosen = arguments[level]
 /// ```
-public protocol Parameter: Sendable {
-    /// The parameter without the type of its value, for parsing, help and completion.
-    var specification: ParameterSpecification { get }
+public struct Parameter<Value: Sendable>: AnyParameter {
+    public let specification: ParameterSpecification
+    /// Reads the value from the user's words; nil if the user did not give it.
+    let value: @Sendable ([String]?) throws(InvalidValue) -> Value
+
+    private init(
+        _ name: String, letter: Character? = nil, _ form: ParameterSpecification.Form, _ help: String,
+        _ completion: Completion, _ value: @escaping @Sendable ([String]?) throws(InvalidValue) -> Value
+    ) {
+        self.value = value
+        specification = ParameterSpecification(
+            name: name, letter: letter, form: form, help: help, completion: completion,
+            check: { words throws(InvalidValue) in _ = try value(words) })
+    }
+}
+
+/// A parameter without a value, which is off by default.
+public typealias Flag = Parameter<Bool>
+/// A parameter with a value after its name.
+public typealias Option<Value: Sendable> = Parameter<Value>
+/// A parameter that consists of words and is identified by its position.
+public typealias Argument<Value: Sendable> = Parameter<Value>
+
+extension Parameter where Value == Bool {
+    /// Creates a flag.
+    public init(_ name: String, help: String) { self.init(name, .flag, help, .nothing) { $0 != nil } }
+}
+
+extension Parameter {
+    /// Creates an option with a default value.
+    ///
+    /// With a letter, it also has a short form: `-n VALUE` or `-nVALUE`.
+    public init(
+        _ name: String, letter: Character? = nil, value: String, help: String, default defaultValue: Value,
+        completion: Completion = .nothing,
+        parse: @escaping @Sendable (String) throws(InvalidValue) -> Value
+    ) {
+        self.init(name, letter: letter, .option(value: value), help, completion) { words throws(InvalidValue) in
+            guard let word = words?.last else { return defaultValue }
+            return try parse(word)
+        }
+    }
+
+    /// An argument that must be given.
+    public static func required(
+        _ name: String, help: String, completion: Completion = .nothing,
+        parse: @escaping @Sendable (String) throws(InvalidValue) -> Value
+    ) -> Parameter {
+        Parameter(name, .argument(.one), help, completion) { words throws(InvalidValue) in
+            guard let word = words?.first else { throw InvalidValue("missing") }
+            return try parse(word)
+        }
+    }
+}
+
+extension Parameter where Value == String? {
+    /// An argument that may be omitted.
+    public static func optional(_ name: String, help: String, completion: Completion = .nothing) -> Parameter {
+        Parameter(name, .argument(.optional), help, completion) { $0?.first }
+    }
+}
+
+extension Parameter where Value == [String] {
+    /// An argument that may be given any number of times.
+    public static func list(_ name: String, help: String, completion: Completion = .nothing) -> Parameter {
+        Parameter(name, .argument(.any), help, completion) { $0 ?? [] }
+    }
 }
 
 /// A parameter without the type of its value.
@@ -82,82 +152,4 @@ public struct InvalidValue: Error, Sendable, Hashable {
 
     /// Creates an error; messages show the reason after the word and a colon.
     public init(_ reason: String) { self.reason = reason }
-}
-
-/// A parameter without a value, which is off by default.
-public struct Flag: Parameter {
-    public let specification: ParameterSpecification
-
-    /// Creates a flag.
-    public init(_ name: String, help: String) {
-        specification = ParameterSpecification(
-            name: name, letter: nil, form: .flag, help: help, completion: .nothing, check: { _ in })
-    }
-}
-
-/// A parameter with a value after its name.
-public struct Option<Value: Sendable>: Parameter {
-    public let specification: ParameterSpecification
-    let value: @Sendable (String?) throws(InvalidValue) -> Value
-
-    /// Creates an option with a default value.
-    ///
-    /// With a letter, it also has a short form: `-n VALUE` or `-nVALUE`.
-    public init(
-        _ name: String, letter: Character? = nil, value: String, help: String, default defaultValue: Value,
-        completion: Completion = .nothing,
-        parse: @escaping @Sendable (String) throws(InvalidValue) -> Value
-    ) {
-        let read: @Sendable (String?) throws(InvalidValue) -> Value = { text throws(InvalidValue) in
-            guard let text else { return defaultValue }
-            return try parse(text)
-        }
-        self.value = read
-        specification = ParameterSpecification(
-            name: name, letter: letter, form: .option(value: value), help: help, completion: completion,
-            check: { words throws(InvalidValue) in _ = try read(words.last) })
-    }
-}
-
-/// A parameter that consists of one or more words and is identified by its position.
-public struct Argument<Value: Sendable>: Parameter {
-    public let specification: ParameterSpecification
-    let value: @Sendable ([String]) throws(InvalidValue) -> Value
-
-    private init(
-        _ name: String, _ arity: ParameterSpecification.Arity, _ help: String, _ completion: Completion,
-        _ value: @escaping @Sendable ([String]) throws(InvalidValue) -> Value
-    ) {
-        self.value = value
-        specification = ParameterSpecification(
-            name: name, letter: nil, form: .argument(arity), help: help, completion: completion,
-            check: { words throws(InvalidValue) in _ = try value(words) })
-    }
-}
-
-extension Argument {
-    /// An argument that must be given.
-    public static func required(
-        _ name: String, help: String, completion: Completion = .nothing,
-        parse: @escaping @Sendable (String) throws(InvalidValue) -> Value
-    ) -> Argument {
-        Argument(name, .one, help, completion) { words throws(InvalidValue) in
-            guard let word = words.first else { throw InvalidValue("missing") }
-            return try parse(word)
-        }
-    }
-}
-
-extension Argument where Value == String? {
-    /// An argument that may be omitted.
-    public static func optional(_ name: String, help: String, completion: Completion = .nothing) -> Argument {
-        Argument(name, .optional, help, completion) { $0.first }
-    }
-}
-
-extension Argument where Value == [String] {
-    /// An argument that may be given any number of times.
-    public static func list(_ name: String, help: String, completion: Completion = .nothing) -> Argument {
-        Argument(name, .any, help, completion) { $0 }
-    }
 }
