@@ -25,10 +25,16 @@ enum ClientCommand {
 
         /// The failure for a server that does not exist, with the name that the user may have meant.
         func noSuchServer(_ name: String, reason: String?) async -> CommandFailure {
-            let suggestion = await ServerSuggestion.text(for: name, self)
+            let suggestion = await suggestion(for: name)
             // A daemon that has lost its state has lost servers.
             await warn()
             return CommandFailure(.noSuchServer(server: name, reason: reason), suggestion: suggestion)
+        }
+
+        /// `; did you mean “NAME”?`, or nothing if no server's name is near, or the output is JSON.
+        func suggestion(for name: String) async -> String {
+            terminal.isJSON
+                ? "" : Nearest.suggestion(for: name, among: await client.serversIfItAnswers().map(\.name.rawValue))
         }
 
         /// Cancels the hint: the daemon has answered, or the user has set a deadline, so a long wait is normal.
@@ -119,19 +125,7 @@ extension Terminal {
     }
 }
 
-/// Suggests names of the daemon's servers.
-enum ServerSuggestion {
-    /// The timeout for the list of servers; a suggestion is not worth a long wait.
-    private static let patience = Duration.seconds(1)
-
-    /// `; did you mean “NAME”?`, or nothing if no name is near, the daemon does not answer, or the output is JSON.
-    static func text(for name: String, _ context: ClientCommand.Context) async -> String {
-        context.terminal.isJSON
-            ? "" : Nearest.suggestion(for: name, among: await servers(context.client).map(\.name.rawValue))
-    }
-
-    /// All servers; none if the daemon does not answer.
-    static func servers(_ client: MonitorClient?) async -> [ServerState] {
-        (try? await client?.list(within: patience).servers) ?? []
-    }
+extension MonitorClient {
+    /// All servers for suggestions and completion, which are not worth a long wait; none if the daemon does not answer.
+    func serversIfItAnswers() async -> [ServerState] { (try? await list(within: .seconds(1)).servers) ?? [] }
 }

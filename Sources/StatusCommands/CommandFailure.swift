@@ -111,7 +111,9 @@ struct CommandFailure: Error {
                 error: VarlinkError(name))
             return
         }
-        let sentence = Self.sentence(for: error, suggestion) ?? Self.sentence(for: reply)
+        let sentence =
+            Self.sentence(for: error, suggestion)
+            ?? "the daemon refused the request: \(VisibleText.escape(reply.description))"
         self.init(ExitStatus(error), sentence, error: reply)
     }
 
@@ -166,8 +168,15 @@ struct CommandFailure: Error {
         case .waitTimedOut(nil), .service, .other, .connection, .cancelled: return nil
         }
     }
+}
 
-    private static func sentence(for reply: VarlinkError) -> String {
-        "the daemon refused the request: \(VisibleText.escape(reply.description))"
+extension CommandFailure: JSONWritable {
+    /// Writes the error, with its parameters as the daemon sent them.
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("host", host)
+            writer.member("error", error.name)
+            writer.member("parameters", raw: error.parameters)
+        }
     }
 }

@@ -113,16 +113,14 @@ enum Options {
     }
 
     /// An option whose value is a level.
-    static func level<Value: Sendable>(
-        help: String, default value: Value, _ make: @escaping @Sendable (Level) -> Value
-    ) -> Option<Value> {
+    static func level(help: String) -> Option<Level?> {
         let words = Level.allCases.map(\.rawValue)
-        return Option("level", value: "LEVEL", help: help, default: value, completion: .words(words)) {
+        return Option("level", value: "LEVEL", help: help, default: nil, completion: .words(words)) {
             text throws(InvalidValue) in
             guard let level = Level(rawValue: text) else {
                 throw InvalidValue("must be \(words.dropLast().joined(separator: ", ")) or \(words.last ?? "")")
             }
-            return make(level)
+            return level
         }
     }
 }
@@ -135,7 +133,8 @@ extension Completion {
     static func servers(where condition: @escaping @Sendable (ServerState) -> Bool = { _ in true }) -> Completion {
         .dynamic { arguments in
             guard let daemon = try? Options.daemon(arguments), daemon.isSocket || daemon.isRemote else { return [] }
-            return await ServerSuggestion.servers(try? daemon.connect(isRetry: true)).filter(condition).map {
+            let servers = await (try? daemon.connect(isRetry: true))?.serversIfItAnswers() ?? []
+            return servers.filter(condition).map {
                 CompletionCandidate($0.name.rawValue, description: ServerText.stateWord($0))
             }
         }

@@ -103,34 +103,24 @@ struct Verification {
 
     private func obstacle(to requirement: SourceRequirement, _ unknownUnits: Set<String>) -> String? {
         switch requirement {
-        case .program(let path): unusable(plugin: path)
-        case .readableFile(let path): unreadable(path)
-        case .visiblePath(let path): invisible(path)
-        case .user(let name): unknown(user: name)
-        case .unit(let name): unknownUnits.contains(name) ? "unit \(VisibleText.escape(name)) not found" : nil
+        case .program(let path):
+            return refusal(of: path, X_OK, "run", for: .executor)
+                ?? (isFile(path) ? nil : "\(VisibleText.escape(path)) is not a regular file")
+        case .readableFile(let path): return refusal(of: path, R_OK, "read", for: .daemon)
+        case .visiblePath(let path):
+            guard let obstacle = hidden(path, from: .daemon) else {
+                return refusal(of: Self.folder(of: path), X_OK, "enter", for: .daemon)
+            }
+            return "the daemon cannot see \(VisibleText.escape(path)): \(obstacle)"
+        case .user(let name):
+            do throws(IOError) {
+                return try UserDatabase.user(name) == nil ? "unknown user “\(VisibleText.escape(name))”" : nil
+            } catch {
+                return VisibleText.escape(error.message)
+            }
+        case .unit(let name):
+            return unknownUnits.contains(name) ? "unit \(VisibleText.escape(name)) not found" : nil
         }
-    }
-
-    private func unknown(user: String) -> String? {
-        do throws(IOError) {
-            return try UserDatabase.user(user) == nil ? "unknown user “\(VisibleText.escape(user))”" : nil
-        } catch {
-            return VisibleText.escape(error.message)
-        }
-    }
-
-    private func unusable(plugin path: String) -> String? {
-        refusal(of: path, X_OK, "run", for: .executor)
-            ?? (isFile(path) ? nil : "\(VisibleText.escape(path)) is not a regular file")
-    }
-
-    private func unreadable(_ path: String) -> String? { refusal(of: path, R_OK, "read", for: .daemon) }
-
-    private func invisible(_ path: String) -> String? {
-        guard let obstacle = hidden(path, from: .daemon) else {
-            return refusal(of: Self.folder(of: path), X_OK, "enter", for: .daemon)
-        }
-        return "the daemon cannot see \(VisibleText.escape(path)): \(obstacle)"
     }
 
     /// The reason why a user cannot read, run or enter a path; nil if it can, or if unknown.
@@ -166,15 +156,12 @@ enum UnknownUnits {
             rest = rest.dropFirst(namesPerCommand)
             // The names of units have no quotation marks.
             let names = asked.map { "'\($0)'" }.joined(separator: " ")
-            let states = states(in: ProgramOutput.systemctl("show -p LoadState -- \(names)"))
+            // The states are in the order of the names.
+            let states = ProgramOutput.systemctl("show -p LoadState -- \(names)").split(separator: "\n")
+                .map { $0.drop { $0 != "=" }.dropFirst() }
             guard states.count == asked.count else { return [] }
             unknown.formUnion(zip(asked, states).filter { $1 == "not-found" }.map(\.0))
         }
         return unknown
-    }
-
-    /// The states in the output of `systemctl show`, in the order of the names.
-    private static func states(in output: String) -> [Substring] {
-        output.split(separator: "\n").map { $0.drop { $0 != "=" }.dropFirst() }
     }
 }

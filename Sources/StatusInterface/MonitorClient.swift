@@ -28,19 +28,6 @@ extension MonitorClient {
             try await VarlinkConnection.connect(to: address, timeout: timeout, errorOutput: errorOutput))
     }
 
-    /// Connects a socket to the daemon at `address`; for the parameters, see
-    /// ``connect(to:mayStart:timeout:errorOutput:)``.
-    public nonisolated static func socket(
-        at address: UnixAddress, mayStart: Bool = true, timeout: Duration = .seconds(5)
-    ) async throws(VarlinkClientError) -> OwnedDescriptor {
-        do throws(IOError) {
-            return try await UnixSocket.connect(
-                to: MonitorAddress.socket(of: address, mayStart: mayStart), timeout: timeout)
-        } catch {
-            throw VarlinkClientError(error)
-        }
-    }
-
     /// Checks a server now; returns the event at the end of the check.
     ///
     /// Only the event at the start has a timeout, not the check itself.

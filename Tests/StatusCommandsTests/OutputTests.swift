@@ -33,7 +33,7 @@ import Varlink
         let sent = "{\n\t\"reason\": \"a\u{9b}31mb\u{7f}\u{202e}c\u{2028}d\\n\"\r\n}"
         let error = VarlinkError(name: "org.example.X\n\u{1b}", parameters: Array(sent.utf8))
         #expect(
-            Terminal.json(of: error)
+            Terminal.json { $0.value(CommandFailure(.failed, "", error: error)) }
                 == #"{"error":"org.example.X\n\u001b","parameters":{"reason": "a\u009b31mb\u007f\u202ec\u2028d\n"}}"#)
     }
 
@@ -42,7 +42,7 @@ import Varlink
         let reply = ReloadReply(
             added: ["a\u{9b}31mb\u{7f}\u{202e}c\u{2028}d\n é"], changed: [], removed: [], failed: [], warnings: [])
         #expect(
-            Terminal.json(of: reply).contains(#""added":["a\u009b31mb\u007f\u202ec\u2028d\n é"]"#))
+            Terminal.json { $0.value(reply) }.contains(#""added":["a\u009b31mb\u007f\u202ec\u2028d\n é"]"#))
     }
 
     @Test("a reload names the servers that it adds, and the one that it selects")

@@ -46,16 +46,6 @@ import Testing
         #expect(board.servers.map(\.name.rawValue) == ["e", "f", "g"])
     }
 
-    @Test("the servers stay in order while a reload adds and removes thousands, one after another")
-    func many() throws {
-        var board = ServerBoard()
-        let names = (0..<10_000).map { "s\($0 * 7919 % 10_000)" }
-        for name in names { try board.apply(event(.added, server(name))) }
-        #expect(board.servers.map(\.name.rawValue) == names.sorted())
-        for name in names { try board.apply(event(.removed, server(name))) }
-        #expect(board.servers.isEmpty)
-    }
-
     @Test("at most one server is selected")
     func selection() throws {
         var board = ServerBoard()

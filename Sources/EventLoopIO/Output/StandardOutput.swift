@@ -11,7 +11,12 @@ public enum StandardOutput {
     /// - Returns: the error number (errno(3)), such as `EPIPE`; 0 on success.
     @discardableResult
     public static func write(_ text: String, to descriptor: Int32) -> Int32 {
-        var bytes = Array(text.utf8)[...]
+        write(Array(text.utf8)[...], to: descriptor)
+    }
+
+    /// Writes all of these bytes; otherwise like ``write(_:to:)-(String,_)``.
+    public static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) -> Int32 {
+        var bytes = bytes
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0 && errno == EINTR { continue }

@@ -32,20 +32,46 @@ enum BridgeCommand {
         guard case .local(.unix(let place, _)) = address else {
             throw CommandFailure(.usage, "Usage", "$STATUSD_ADDRESS must be the path of a socket")
         }
-        do throws(VarlinkClientError) {
-            let socket = try await MonitorClient.socket(at: place, mayStart: !arguments[noStart])
-            let bridge = Bridge(socket: socket.rawValue, endsWithInput: arguments[endWithInput])
-            let failure = await BlockingThread.run { bridge.run() }
-            withExtendedLifetime(socket) {}
-            guard let failure else { return .done }
-            return failed(failure, arguments)
+        let socket: OwnedDescriptor
+        do throws(IOError) {
+            socket = try await UnixSocket.connect(
+                to: MonitorAddress.socket(of: place, mayStart: !arguments[noStart]), timeout: .seconds(5))
         } catch {
-            throw CommandFailure(error, address: address)
+            throw CommandFailure(VarlinkClientError(error), address: address)
         }
+        let endsWithInput = arguments[endWithInput]
+        let failure = await BlockingThread.run { forward(socket.rawValue, endsWithInput) }
+        withExtendedLifetime(socket) {}
+        guard let failure else { return .done }
+        throw CommandFailure(.failed, "Failed", "cannot forward data: \(failure.message)")
     }
 
-    private static func failed(_ failure: IOError, _ arguments: ParsedArguments) -> ExitStatus {
-        Terminal(arguments).failure(CommandFailure(.failed, "Failed", "cannot forward data: \(failure.message)"))
-        return .failed
+    /// Forwards calls and replies until the daemon or the reader of the replies disconnects.
+    private static func forward(_ socket: Int32, _ endsWithInput: Bool) -> IOError? {
+        BlockingThread.start {
+            _ = copy(from: STDIN_FILENO, to: socket)
+            if endsWithInput { _exit(ExitStatus.done.rawValue) }
+            // The daemon closes the connection when it has answered all calls.
+            shutdown(socket, Int32(SHUT_WR))
+        }
+        return copy(from: socket, to: STDOUT_FILENO)
+    }
+
+    /// Copies bytes until the source ends or the reader of the target disconnects; returns why it failed, if it did.
+    private static func copy(from source: Int32, to target: Int32) -> IOError? {
+        var bytes = [UInt8](repeating: 0, count: 64 * 1024)
+        while true {
+            var polled = [source, target].map { pollfd(fd: $0, events: 0, revents: 0) }
+            polled[0].events = Int16(POLLIN)
+            if poll(&polled, 2, -1) < 0 { continue }
+            if polled[1].revents != 0 { return nil }
+            let count = read(source, &bytes, bytes.count)
+            if count == 0 || count < 0 && errno == ECONNRESET { return nil }
+            if count < 0, errno == EAGAIN || errno == EINTR { continue }
+            if count < 0 { return IOError(errno: errno, "cannot read") }
+            let failure = StandardOutput.write(bytes[..<count], to: target)
+            if failure == EPIPE || failure == ECONNRESET { return nil }
+            if failure != 0 { return IOError(errno: failure, "cannot write") }
+        }
     }
 }

@@ -9,8 +9,7 @@ import Varlink
 enum HistoryCommand {
     static let all = Flag("all", help: "Show every server, and when the daemon started and stopped.")
     private static let level = Options.level(
-        help: "Only this level or worse ones, in the order ok, warning, unknown, critical.", default: Level?.none
-    ) { $0 }
+        help: "Only this level or worse ones, in the order ok, warning, unknown, critical.")
     private static let lines = Options.number(
         "lines", letter: "n", in: 1 ... .max, help: "Only this many changes, the newest (default: all).")
     private static let summary = Flag(

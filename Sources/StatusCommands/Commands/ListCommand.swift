@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import SourceKinds
 import StatusInterface
 import StatusModel
 import StatusSupport
@@ -17,7 +18,7 @@ enum ListCommand {
         severalHosts: true,
         beforeConnecting: { arguments in
             guard arguments[Options.host].count > 1 else { return nil }
-            return await HostList(arguments, lines: lines).run()
+            return await HostList(arguments: arguments).run()
         },
         validate: { arguments throws(InvalidUsage) in
             try Options.checkFormat(arguments)
@@ -32,9 +33,7 @@ enum ListCommand {
         if arguments[watch] {
             let reader = await PipeReader.withInterrupt()
             defer { withExtendedLifetime(reader) {} }
-            try await ListWatcher(context, filter) { servers, terminal in
-                lines(servers.map { ServerListing.Row(server: $0) }, terminal, arguments)
-            }.run()
+            try await ListWatcher(context).run()
         }
         let all = try await context.client.list().servers
         let servers = all.filter(filter.includes)
@@ -59,10 +58,106 @@ enum ListCommand {
         return .done
     }
 
-    private static func lines(
+    /// The table, or a line for each server in the user's format.
+    static func lines(
         _ rows: [ServerListing.Row], _ terminal: Terminal, _ arguments: ParsedArguments
     ) -> [String] {
         if let format = arguments[Options.format] { return rows.map { format.text($0.server, host: $0.host) } }
         return ServerListing(terminal).lines(rows, legend: !arguments[noLegend])
+    }
+}
+
+/// The servers that `list` shows.
+struct ServerFilter: Sendable {
+    private static let level = Options.level(
+        help: "Only servers with this level or a worse one, in the order ok, warning, unknown, critical.")
+    private static let selected = Flag("selected", help: "Only the selected server.")
+    private static let stale = Flag("stale", help: "Only servers whose status is stale.")
+    private static let source = Option<String?>(
+        "source", value: "KIND", help: "Only servers with this source kind, such as unit or http.", default: nil,
+        completion: .words(kinds)
+    ) { text throws(InvalidValue) in
+        guard kinds.contains(text) else { throw InvalidValue("must be one of \(kinds.joined(separator: ", "))") }
+        return text
+    }
+    private static let kinds = SourceKinds.keys
+
+    /// The options of a command that filters.
+    static let parameters: [any AnyParameter] = [level, selected, stale, source]
+
+    private let arguments: ParsedArguments
+
+    init(_ arguments: ParsedArguments) { self.arguments = arguments }
+
+    /// Whether a server is shown.
+    ///
+    /// A status that is not current counts as `unknown`.
+    func includes(_ server: ServerState) -> Bool {
+        if let level = arguments[Self.level], server.countedLevel?.severity ?? 0 < level.severity { return false }
+        if arguments[Self.selected], !server.isSelected { return false }
+        if arguments[Self.stale], !server.isStale { return false }
+        return arguments[Self.source].map { $0 == server.source } ?? true
+    }
+}
+
+/// The servers of several hosts, side by side.
+private struct HostList {
+    private typealias Answer = Result<[ServerState], CommandFailure>
+
+    /// How long a host that was reached may take for its list; the answers of other hosts wait for it.
+    private static let patience = Duration.seconds(10)
+
+    let arguments: ParsedArguments
+
+    /// Asks all hosts at the same time, and writes their answers in the user's order.
+    ///
+    /// - Returns: the exit status of the first host that failed.
+    func run() async -> ExitStatus {
+        let terminal = Terminal(arguments)
+        let filter = ServerFilter(arguments)
+        var rows: [ServerListing.Row] = []
+        var failures: [CommandFailure] = []
+        for (host, answer) in zip(arguments[Options.host], await answers()) {
+            switch answer {
+            case .failure(let failure): failures.append(failure)
+            case .success(let servers):
+                let shown = servers.filter(filter.includes)
+                rows += shown.map { ServerListing.Row(host: host.name, server: $0) }
+                guard terminal.isJSON else { continue }
+                terminal.json { writer in
+                    writer.member("host", host.name)
+                    writer.member("servers", shown)
+                }
+            }
+        }
+        if !terminal.isJSON, !rows.isEmpty {
+            for line in ListCommand.lines(rows, terminal, arguments) { terminal.line(line) }
+        }
+        for failure in failures { terminal.failure(failure) }
+        if rows.isEmpty, failures.isEmpty { terminal.note("no server matches") }
+        return failures.first?.status ?? .done
+    }
+
+    private func answers() async -> [Answer] {
+        let hosts = arguments[Options.host]
+        return await withTaskGroup(of: (Int, Answer).self) { group in
+            for (number, host) in hosts.enumerated() {
+                group.addTask { (number, await Self.ask(host)) }
+            }
+            var answers = [Answer?](repeating: nil, count: hosts.count)
+            for await (number, answer) in group { answers[number] = answer }
+            return answers.compactMap { $0 }
+        }
+    }
+
+    private static func ask(_ host: RemoteHost) async -> Answer {
+        let address = DaemonAddress.remote(host)
+        do {
+            return .success(try await address.connect().list(within: patience).servers)
+        } catch {
+            var failure = CommandFailure(error, address: address)
+            failure.host = host.name
+            return .failure(failure)
+        }
     }
 }

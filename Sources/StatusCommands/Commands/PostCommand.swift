@@ -13,9 +13,7 @@ enum PostCommand {
     private static let text = Argument<String>.required("text", help: "The text: one line of at most 1024 bytes.") {
         $0
     }
-    private static let level = Options.level(
-        help: "The level: ok, warning, critical or unknown (default: ok).", default: Level.ok
-    ) { $0 }
+    private static let level = Options.level(help: "The level: ok, warning, critical or unknown (default: ok).")
 
     static let command = ClientCommand.make(
         "post", abstract: "Post the status of a server.", parameters: [name, text, level],
@@ -26,7 +24,7 @@ enum PostCommand {
         let reply: PostReply
         do {
             reply = try await context.client.post(
-                server: arguments[name], text: arguments[text], level: arguments[level])
+                server: arguments[name], text: arguments[text], level: arguments[level] ?? .ok)
         } catch MonitorError.limitReached("message", _) where arguments[text].utf8.count > StatusText.maximumLength {
             // A higher limit of messages would not help.
             throw MonitorError.invalidStatus(reason: "\(InvalidStatus.tooLong(arguments[text].utf8.count))")

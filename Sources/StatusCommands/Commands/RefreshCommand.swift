@@ -31,37 +31,47 @@ enum RefreshCommand {
             }
         }, run: refresh)
 
+    @EventLoop
     private static func refresh(_ context: ClientCommand.Context) async throws -> ExitStatus {
-        let (client, terminal) = (context.client, context.terminal)
-        let name = context.arguments[self.name]
-        let indicator = ProgressIndicator(terminal, environment: ProcessEnvironment.current)
+        let indicator = ProgressIndicator(context.terminal, environment: ProcessEnvironment.current)
         if context.arguments[all] { return try await refreshAll(context, indicator) }
-        let subject = name ?? "the selected server"
-        do {
-            try await client.checkAnswers()
-            await context.mayTakeItsTime()
-            if terminal.isJSON {
-                for try await reply in try await client.refreshReplies(server: name) { terminal.json(reply.event) }
-            } else {
-                let event = try await indicator("Refreshing \(subject)") { try await client.refreshed(server: name) }
-                if let server = event.server { terminal.line(ServerText.line(server, terminal.style)) }
-            }
-        } catch {
-            throw failure(error, of: subject)
+        let name = context.arguments[self.name]
+        do { try await context.client.checkAnswers() } catch { throw failure(error, of: name) }
+        await context.mayTakeItsTime()
+        let server = try await indicator("Refreshing \(name ?? selected)") {
+            try await refresh(name, on: context.client, context.terminal)
         }
+        if let server { context.terminal.line(ServerText.line(server, context.terminal.style)) }
         return .done
     }
 
-    /// The error of a refresh of `subject`, with advice if the daemon closed the connection.
-    private static func failure(_ error: any Error, of subject: String) -> any Error {
+    private static let selected = "the selected server"
+
+    /// Refreshes a server, and writes its events as JSON, or returns its state.
+    @EventLoop
+    private static func refresh(
+        _ name: String?, on client: MonitorClient, _ terminal: Terminal
+    ) async throws -> ServerState? {
+        do {
+            guard terminal.isJSON else { return try await client.refreshed(server: name).server }
+            for try await reply in try client.refreshReplies(server: name) { terminal.json(reply.event) }
+            return nil
+        } catch {
+            throw failure(error, of: name)
+        }
+    }
+
+    /// The error of a refresh, with advice if the daemon closed the connection.
+    private static func failure(_ error: any Error, of name: String?) -> any Error {
         guard case .connection(let lost) = error as? MonitorError, lost.code == .closed else { return error }
         let sentence =
-            "cannot refresh \(subject): the daemon closed the connection; try again when it is running"
+            "cannot refresh \(name ?? selected): the daemon closed the connection; try again when it is running"
         return CommandFailure(.noDaemon, "Unavailable", sentence)
     }
 
     // MARK: All
 
+    @EventLoop
     private static func refreshAll(
         _ context: ClientCommand.Context, _ indicator: ProgressIndicator
     ) async throws -> ExitStatus {
@@ -76,7 +86,7 @@ enum RefreshCommand {
             await withTaskGroup(of: CommandFailure?.self) { group in
                 var failures: [CommandFailure] = []
                 var told: Set<String> = []
-                func note(_ failure: CommandFailure?) {
+                @EventLoop func note(_ failure: CommandFailure?) {
                     guard let failure else { return }
                     // A failure of the user or the daemon is the same for all servers.
                     if told.insert(failure.sentence).inserted {
@@ -97,21 +107,14 @@ enum RefreshCommand {
     }
 
     /// Refreshes one of many servers on its own connection and writes its status; returns the failure, if any.
+    @EventLoop
     private static func refresh(
         _ name: ServerName, _ context: ClientCommand.Context, _ indicator: ProgressIndicator
     ) async -> CommandFailure? {
-        let terminal = context.terminal
         do {
             let client = try await context.address.connect()
-            if terminal.isJSON {
-                for try await reply in try await client.refreshReplies(server: name.rawValue) {
-                    terminal.json(reply.event)
-                }
-            } else {
-                let event = try await client.refreshed(server: name.rawValue)
-                if let server = event.server {
-                    indicator.interrupt { terminal.line(ServerText.line(server, terminal.style)) }
-                }
+            if let server = try await refresh(name.rawValue, on: client, context.terminal) {
+                indicator.interrupt { context.terminal.line(ServerText.line(server, context.terminal.style)) }
             }
             return nil
         } catch {

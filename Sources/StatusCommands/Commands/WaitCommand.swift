@@ -10,9 +10,7 @@ import Varlink
 enum WaitCommand {
     private static let name = Options.serverName()
     private static let level = Options.level(
-        help: "The level to wait for: ok, warning, critical or unknown (default: ok, unless --text is given).",
-        default: Level?.none
-    ) { $0 }
+        help: "The level to wait for: ok, warning, critical or unknown (default: ok, unless --text is given).")
     private static let text = Option<String?>(
         "text", value: "TEXT", help: "The whole text to wait for; with --level, whichever comes first.", default: nil
     ) { text throws(InvalidValue) in
@@ -47,7 +45,7 @@ enum WaitCommand {
             let name = arguments[name].rawValue
             var failure = CommandFailure(MonitorError.waitTimedOut(server: nil))
             failure.sentence =
-                "timed out: no server named “\(name)” yet" + (await ServerSuggestion.text(for: name, context))
+                "timed out: no server named “\(name)” yet" + (await context.suggestion(for: name))
             throw failure
         }
         if context.terminal.isJSON { context.terminal.json(state) }

@@ -11,7 +11,6 @@ import Varlink
 @EventLoop
 final class ListWatcher {
     private let context: ClientCommand.Context
-    private let lines: (_ servers: [ServerState], _ terminal: Terminal) -> [String]
     private let filter: ServerFilter
     private var board = ServerBoard()
     /// Why the daemon is away; nil while it is not.
@@ -20,13 +19,9 @@ final class ListWatcher {
     private var drawn = 0
     private var last: [String]?
 
-    init(
-        _ context: ClientCommand.Context, _ filter: ServerFilter,
-        lines: @escaping (_ servers: [ServerState], _ terminal: Terminal) -> [String]
-    ) {
+    init(_ context: ClientCommand.Context) {
         self.context = context
-        self.filter = filter
-        self.lines = lines
+        filter = ServerFilter(context.arguments)
     }
 
     /// Follows all servers until the user interrupts it.
@@ -50,17 +45,17 @@ final class ListWatcher {
         case .event(let event):
             await context.mayTakeItsTime()
             board.apply(event)
-        case .away(let reason, _):
-            absence = reason
-            if !context.terminal.canMoveCursor { context.terminal.note(reason) }
-        case .stillAway(let advice):
-            absence = advice
-            if !context.terminal.canMoveCursor { context.terminal.note(advice) }
-        case .back:
-            absence = nil
-            if !context.terminal.canMoveCursor { context.terminal.note("the daemon is back") }
+        case .away(let reason, _): note(reason, absence: reason)
+        case .stillAway(let advice): note(advice, absence: advice)
+        case .back: note("the daemon is back", absence: nil)
         case .missing: break
         }
+    }
+
+    /// A list that is redrawn in place shows the absence itself.
+    private func note(_ text: String, absence: String?) {
+        self.absence = absence
+        if !context.terminal.canMoveCursor { context.terminal.note(text) }
     }
 
     // MARK: Writing
@@ -72,12 +67,16 @@ final class ListWatcher {
         if terminal.canMoveCursor, !terminal.isJSON { return draw(servers, on: terminal) }
         let lines =
             terminal.isJSON
-            ? [Terminal.json { $0.member("servers", servers) }] : self.lines(servers, terminal)
+            ? [Terminal.json { $0.object { $0.member("servers", servers) } }] : table(servers, on: terminal)
         guard lines != last else { return }
         // An empty line between two lists.
         if last != nil, !terminal.isJSON { terminal.line("") }
         last = lines
         for line in lines { terminal.line(line) }
+    }
+
+    private func table(_ servers: [ServerState], on terminal: Terminal) -> [String] {
+        ListCommand.lines(servers.map { ServerListing.Row(server: $0) }, terminal, context.arguments)
     }
 
     /// How many of the servers are not ok: ` (1 critical, 2 warning)`.
@@ -92,7 +91,7 @@ final class ListWatcher {
     /// Replaces the lines of the last list, with one write.
     private func draw(_ servers: [ServerState], on terminal: Terminal) {
         ErrorRelay.mute()
-        var lines = self.lines(servers, terminal)
+        var lines = table(servers, on: terminal)
         if board.servers.isEmpty {
             lines = ["no servers yet"]
         } else if servers.isEmpty {

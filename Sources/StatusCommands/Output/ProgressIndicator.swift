@@ -3,26 +3,28 @@
 import EventLoopIO
 import Glibc
 import StatusSupport
-import Synchronization
 
 /// Shows on a terminal how long work has been running.
 ///
 /// It appears on standard error after 200 ms, because quicker work does not need it. It is erased at the end. If
 /// standard error is not a terminal, it shows nothing.
-final class ProgressIndicator: Sendable {
+@EventLoop
+final class ProgressIndicator {
     private static let delay = Duration.milliseconds(200)
     private static let interval = Duration.milliseconds(100)
-    private static let frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
-    private static let plainFrames = ["|", "/", "-", "\\"]
+    nonisolated static let frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
+    nonisolated static let plainFrames = ["|", "/", "-", "\\"]
 
     /// Returns to the first column and clears the line.
-    private static let erase: StaticString = "\r\u{1b}[K"
+    private nonisolated static let erase: StaticString = "\r\u{1b}[K"
 
     private let isShown: Bool
     private let environment: [String: String]
     private let frames: [String]
-    /// The drawn line; the lock serializes all writes.
-    private let drawn = Mutex("")
+    private var count = 0
+    private var timer: TimerSource?
+    /// The drawn line.
+    private var drawn = ""
 
     /// - Parameters:
     ///   - terminal: if it writes JSON, there is no indicator.
@@ -34,59 +36,43 @@ final class ProgressIndicator: Sendable {
     }
 
     /// Runs `work` and shows the indicator until it ends.
-    func callAsFunction<Result: Sendable>(
-        _ text: String, _ work: @escaping @Sendable () async throws -> Result
-    ) async throws -> Result {
+    func callAsFunction<Result>(_ text: String, _ work: () async throws -> Result) async throws -> Result {
         guard isShown else { return try await work() }
         // Ctrl-C ends the process. The daemon then sees that the caller has disconnected.
         signal(SIGINT) { _ in
             _ = write(STDERR_FILENO, ProgressIndicator.erase.utf8Start, ProgressIndicator.erase.utf8CodeUnitCount)
             _exit(130)
         }
-        return try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await self.animate(text) }
-            defer { group.cancelAll() }
-            let result = try await work()
-            group.cancelAll()
-            try? await group.waitForAll()
-            return result
+        let began = ContinuousClock.now
+        timer = try TimerSource { [weak self] in self?.show(text, since: began) }
+        timer?.schedule(after: Self.delay)
+        defer {
+            timer?.cancel()
+            if !drawn.isEmpty { draw("") }
         }
+        return try await work()
     }
 
     /// Erases the indicator while `write` writes lines.
     func interrupt(_ write: () -> Void) {
-        drawn.withLock { drawn in
-            Self.draw(drawn.isEmpty ? nil : "")
-            write()
-            Self.draw(drawn.isEmpty ? nil : drawn)
-        }
+        let line = drawn
+        if !line.isEmpty { draw("") }
+        write()
+        if !line.isEmpty { draw(line) }
     }
 
-    private func animate(_ text: String) async throws {
-        let began = ContinuousClock.now
-        try await EventLoop.sleep(for: Self.delay)
-        defer { show("") }
-        for count in 0... {
-            let tenths = Int((ContinuousClock.now - began) / .milliseconds(100))
-            let time = " \(tenths / 10).\(tenths % 10) s"
-            let frame = frames[count % frames.count]
-            // It must fit on one line of the terminal, because only one line can be erased.
-            let room = Terminal.width(of: STDERR_FILENO, environment).map { max(0, $0 - time.count - 3) } ?? Int.max
-            show("\(frame) \(text.cut(to: room))\(time)")
-            try await EventLoop.sleep(for: Self.interval)
-        }
+    private func show(_ text: String, since began: ContinuousClock.Instant) {
+        let tenths = Int((ContinuousClock.now - began) / .milliseconds(100))
+        let time = " \(tenths / 10).\(tenths % 10) s"
+        // It must fit on one line of the terminal, because only one line can be erased.
+        let room = Terminal.width(of: STDERR_FILENO, environment).map { max(0, $0 - time.count - 3) } ?? Int.max
+        draw("\(frames[count % frames.count]) \(text.cut(to: room))\(time)")
+        count += 1
+        timer?.schedule(after: Self.interval)
     }
 
-    private func show(_ line: String) {
-        drawn.withLock { drawn in
-            drawn = line
-            Self.draw(line)
-        }
-    }
-
-    private static func draw(_ line: String?) {
-        guard let line else { return }
-        let bytes = Array("\(erase)\(line)".utf8)
-        _ = write(STDERR_FILENO, bytes, bytes.count)
+    private func draw(_ line: String) {
+        drawn = line
+        StandardOutput.write("\(Self.erase)\(line)", to: STDERR_FILENO)
     }
 }

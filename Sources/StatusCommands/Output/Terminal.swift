@@ -48,12 +48,10 @@ struct Terminal: Sendable {
     ///
     /// If the reader has disconnected, the command continues, because its exit status is an answer, too.
     /// Any other failure is written to standard error and ends the process.
-    func line(_ text: String) { write(charset.text(text)) }
+    func line(_ text: String) { raw(text + "\n") }
 
     /// Writes text and control sequences to standard output, with one write; fails as ``line(_:)`` does.
     func raw(_ text: String) { put(charset.text(text)) }
-
-    private func write(_ line: String) { put(line + "\n") }
 
     private func put(_ text: String) {
         let failure = StandardOutput.write(text, to: STDOUT_FILENO)
@@ -66,17 +64,10 @@ struct Terminal: Sendable {
     }
 
     /// Writes one JSON value as a line.
-    func json(_ value: some JSONWritable) { write(Self.json(of: value)) }
+    func json(_ value: some JSONWritable) { put(Self.json { $0.value(value) } + "\n") }
 
     /// Writes one JSON object as a line.
-    func json(_ members: (inout JSONWriter) -> Void) { write(Self.json(members)) }
-
-    /// A JSON object as one line.
-    static func json(_ members: (inout JSONWriter) -> Void) -> String {
-        var writer = JSONWriter()
-        writer.object(members)
-        return visible(writer)
-    }
+    func json(_ members: (inout JSONWriter) -> Void) { put(Self.json { $0.object(members) } + "\n") }
 
     /// Writes a message to standard error, unless the output is JSON.
     func note(_ text: String) {
@@ -103,30 +94,13 @@ struct Terminal: Sendable {
 
     /// Writes a failure.
     func failure(_ failure: CommandFailure) {
-        guard isJSON else { return note((failure.host.map { "\($0): " } ?? "") + failure.sentence) }
-        write(Self.json(of: failure.error, host: failure.host))
-    }
-
-    /// A value as one line of JSON.
-    static func json(of value: some JSONWritable) -> String {
-        var writer = JSONWriter()
-        writer.value(value)
-        return visible(writer)
-    }
-
-    /// An error as one line of JSON, with its parameters as the daemon sent them.
-    static func json(of error: VarlinkError, host: String? = nil) -> String {
-        var writer = JSONWriter()
-        writer.object { writer in
-            writer.member("host", host)
-            writer.member("error", error.name)
-            writer.member("parameters", raw: error.parameters)
-        }
-        return visible(writer)
+        if isJSON { json(failure) } else { note((failure.host.map { "\($0): " } ?? "") + failure.sentence) }
     }
 
     /// JSON as one line; characters that could end the line or control a terminal are escaped or left out.
-    private static func visible(_ writer: borrowing JSONWriter) -> String {
+    static func json(_ write: (inout JSONWriter) -> Void) -> String {
+        var writer = JSONWriter()
+        write(&writer)
         let text = String(decoding: writer.bytes, as: UTF8.self)
         if text.utf8.allSatisfy({ 0x20..<0x7F ~= $0 }) { return text }
         return text.unicodeScalars.reduce(into: "") { line, scalar in
@@ -145,5 +119,28 @@ struct Terminal: Sendable {
             let digits = String(unit, radix: 16)
             return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
         }.joined() ?? ""
+    }
+}
+
+/// Ends the process when the reader of its output disconnects.
+///
+/// The exit status is 0. A stream without events would otherwise notice this only with the next line.
+@EventLoop
+final class PipeReader {
+    private var source: IOSource?
+
+    /// From now on, an interrupt and the end of the reader end the process with status 0.
+    static func withInterrupt() -> PipeReader {
+        for interruption in [SIGINT, SIGTERM] { signal(interruption) { _ in _exit(0) } }
+        return PipeReader()
+    }
+
+    private init() {
+        // A file, for example, cannot be polled, and has no reader.
+        let copy = dup(STDOUT_FILENO)
+        guard copy >= 0 else { return }
+        source = try? IOSource(OwnedDescriptor(adopting: copy), events: .hangUp) { events in
+            if !events.isDisjoint(with: [.hangUp, .error]) { exit(ExitStatus.done.rawValue) }
+        }
     }
 }

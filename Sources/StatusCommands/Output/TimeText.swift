@@ -41,18 +41,51 @@ enum TimeText {
     }
 
     /// How far local time is ahead of UTC, in seconds.
-    private static func offset(_ seconds: time_t) -> Int { fields(seconds).tm_gmtoff }
-
-    private static func fields(_ seconds: time_t) -> tm {
-        var (seconds, fields) = (seconds, tm())
-        localtime_r(&seconds, &fields)
-        return fields
-    }
+    private static func offset(_ seconds: time_t) -> Int { tm(localTime: seconds).tm_gmtoff }
 
     private static func format(_ time: Timestamp, _ pattern: String) -> String {
-        var fields = fields(time_t(time.milliseconds / 1000))
+        var fields = tm(localTime: time_t(time.milliseconds / 1000))
         var buffer = [CChar](repeating: 0, count: 64)
         let count = strftime(&buffer, buffer.count, pattern, &fields)
         return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
+
+extension CivilZone {
+    /// The time zone of this process (tzset(3)).
+    static let local = CivilZone(time: { CivilTime(tm(localTime: time_t($0))) }, seconds: localSeconds)
+
+    /// The first instant with this local time; if clocks skip it, the local time is moved forward by the skipped time.
+    private static func localSeconds(_ time: CivilTime) -> Int64? {
+        // Without a given tm_isdst, mktime(3) chooses one of two possible instants by its earlier calls.
+        let moments = [Int32(1), 0].compactMap { isDaylightSaving -> Int64? in
+            var fields = tm()
+            fields.tm_year = Int32(time.year - 1900)
+            fields.tm_mon = Int32(time.month - 1)
+            fields.tm_mday = Int32(time.day)
+            fields.tm_hour = Int32(time.hour)
+            fields.tm_min = Int32(time.minute)
+            fields.tm_sec = Int32(time.second)
+            fields.tm_isdst = isDaylightSaving
+            let seconds = mktime(&fields)
+            return seconds == -1 ? nil : Int64(seconds)
+        }
+        return moments.filter { CivilTime(tm(localTime: time_t($0))) == time }.min() ?? moments.last
+    }
+}
+
+extension tm {
+    fileprivate init(localTime seconds: time_t) {
+        self.init()
+        var seconds = seconds
+        localtime_r(&seconds, &self)
+    }
+}
+
+extension CivilTime {
+    fileprivate init(_ fields: tm) {
+        self.init(
+            year: Int64(fields.tm_year) + 1900, month: Int64(fields.tm_mon) + 1, day: Int64(fields.tm_mday),
+            hour: Int64(fields.tm_hour), minute: Int64(fields.tm_min), second: Int64(fields.tm_sec))
     }
 }

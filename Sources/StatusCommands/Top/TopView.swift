@@ -9,8 +9,6 @@ struct TopView {
     static let firstRow = 2
     /// The rows for the last changes below a list that needs all others.
     private static let changesBelowLongList = 8
-    private static let frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
-    private static let plainFrames = ["|", "/", "-", "\\"]
 
     let style: Style
     let isUTF8: Bool
@@ -92,7 +90,7 @@ struct TopView {
     }
 
     private var indicator: String {
-        let frames = isUTF8 ? Self.frames : Self.plainFrames
+        let frames = isUTF8 ? ProgressIndicator.frames : ProgressIndicator.plainFrames
         return frames[frame % frames.count]
     }
 

@@ -7,7 +7,7 @@ public enum Key: Hashable, Sendable {
     /// A letter with the control key, in lower case.
     case control(Character)
     case up, down, left, right, pageUp, pageDown, home, end
-    case enter, escape, backspace, tab, delete
+    case enter, escape, backspace
     /// The left mouse button was pressed at this row and column, counted from 0.
     case click(row: Int, column: Int)
     case wheelUp, wheelDown
@@ -53,11 +53,9 @@ public struct KeyDecoder {
         switch first {
         case 0x1B: return escape(bytes)
         case 0x0D, 0x0A: return (.enter, 1)
-        case 0x09: return (.tab, 1)
         case 0x08, 0x7F: return (.backspace, 1)
-        case 0x00: return (nil, 1)
         case 0x01...0x1A: return (.control(Character(Unicode.Scalar(first + 0x60))), 1)
-        case 0x1C...0x1F: return (nil, 1)
+        case 0x00, 0x1C...0x1F: return (nil, 1)
         default: return text(bytes, first)
         }
     }
@@ -111,7 +109,6 @@ public struct KeyDecoder {
         switch number {
         case 1, 7: .home
         case 4, 8: .end
-        case 3: .delete
         case 5: .pageUp
         case 6: .pageDown
         default: nil
