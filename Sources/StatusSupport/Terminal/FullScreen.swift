@@ -7,7 +7,8 @@ import Glibc
 ///
 /// The alternate screen is used, so that the previous contents come back. Keys arrive one by one and are not echoed,
 /// long lines are not wrapped, and the mouse reports clicks. The terminal is restored when the process exits, or when a
-/// signal other than SIGKILL ends it. If a terminal does not accept output at that time, only its settings are restored.
+/// signal other than SIGKILL ends it. If a terminal does not accept output at that time, only its settings are
+/// restored.
 public enum FullScreen {
     private static let begin: StaticString = "\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l\u{1b}[?1000h\u{1b}[?1006h"
     private static let end: StaticString = "\u{1b}[0m\u{1b}[?1006l\u{1b}[?1000l\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l"

@@ -196,7 +196,7 @@ def defaults_in_code():
     limits = (PROJECT / "Sources/StatusConfiguration/Limits.swift").read_text()
     history, clients = limits.split("public struct Limits")
     shared = PROJECT / "Sources/Kinds/Shared/Settings"
-    schedule, checks = ((shared / name).read_text() for name in ("CheckSchedule.swift", "CheckLimits.swift"))
+    schedule = checks = (shared / "CheckSchedule.swift").read_text()
     http = (PROJECT / "Sources/Kinds/HTTP/Settings/HTTPSettings.swift").read_text()
     configuration_type = (PROJECT / "Sources/StatusConfiguration/Configuration.swift").read_text()
     numbers = {("limits", key): clients for key in ("message", "unsent", "connections", "servers")}
