@@ -79,7 +79,10 @@ let package = Package(
             path: "Sources/Kinds", exclude: kinds("Source"), sources: kinds("Settings")),
         .target(
             name: "StatusWorkers",
-            dependencies: ["StatusPlatform", "EventLoopIO", "SystemdClient", "Varlink", "StatusModel", "SourceKinds"]),
+            dependencies: [
+                "StatusPlatform", "StatusSupport", "EventLoopIO", "SystemdClient", "Varlink", "StatusModel",
+                "SourceKinds",
+            ]),
         .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"]),
         .target(
             name: "StatusStore", dependencies: ["StatusPlatform", "StatusSupport", "StatusModel", "StatusMonitor"]),

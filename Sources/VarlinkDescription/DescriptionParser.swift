@@ -172,7 +172,9 @@ struct DescriptionParser {
     }
 
     private static func isFieldName(_ name: String) -> Bool {
-        name.first?.isLetter == true && name.last != "_" && !name.contains("__")
-            && name.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
+        name.first?.isLetter == true
+            && name.split(separator: "_", omittingEmptySubsequences: false).allSatisfy { part in
+                !part.isEmpty && part.allSatisfy { $0.isLetter || $0.isNumber }
+            }
     }
 }

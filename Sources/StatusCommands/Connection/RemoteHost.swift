@@ -14,8 +14,8 @@ struct RemoteHost: Sendable, Hashable {
 
     /// A host; nil if ssh(1) would take the name for an option, or a shell for several words.
     init?(_ name: String) {
-        guard !name.isEmpty, name.utf8.allSatisfy({ 0x21..<0x7F ~= $0 }), !name.hasPrefix("-"), !name.contains("@-"),
-            !name.contains("/-"),
+        guard !name.isEmpty, name.utf8.allSatisfy({ 0x21..<0x7F ~= $0 }), !name.hasPrefix("-"),
+            !zip(name, name.dropFirst()).contains(where: { "@/".contains($0) && $1 == "-" }),
             name.utf8.allSatisfy({ !"'\"`$;&|<>(){}*?\\!,".utf8.contains($0) })
         else { return nil }
         self.name = name

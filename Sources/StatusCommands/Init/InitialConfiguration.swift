@@ -48,7 +48,8 @@ struct InitialConfiguration {
                 ? "[\(Self.diskPlugin), -w, 10%, -c, 5%, -p, \(path)]"
                 : "[/bin/sh, -c, '\(Self.diskScript.replacingScalar("'", with: "''"))', df, \(path)]"
             add(
-                disk == "/" ? "disk-root" : "disk" + disk.replacing("/", with: "-"), "exec: \(check), interval: 5min",
+                disk == "/" ? "disk-root" : "disk" + disk.replacingScalar("/", with: "-"),
+                "exec: \(check), interval: 5min",
                 disk)
         }
     }

@@ -215,10 +215,20 @@ struct TopView {
 /// Lines with control sequences for their colours.
 enum CellText {
     /// The line without control sequences for colours.
-    static func plain(_ line: String) -> String { line.replacing(/\u{1b}\[[0-9;]*m/, with: "") }
+    static func plain(_ line: String) -> String {
+        var isInSequence = false
+        let scalars = line.unicodeScalars.filter { scalar in
+            defer { if isInSequence ? scalar == "m" : scalar == "\u{1b}" { isInSequence.toggle() } }
+            return !isInSequence && scalar != "\u{1b}"
+        }
+        return String(String.UnicodeScalarView(scalars))
+    }
 
     /// The line with its background and foreground exchanged in all columns.
     static func reversed(_ line: String, width: Int) -> String {
-        "\u{1b}[7m" + String(repeating: " ", count: width) + "\r" + line.replacing("\u{1b}[0m", with: "\u{1b}[0;7m")
+        let sequences = line.split(separator: "\u{1b}", omittingEmptySubsequences: false).map { sequence in
+            sequence.hasPrefix("[0m") ? "[0;7m" + sequence.dropFirst(3) : sequence
+        }
+        return "\u{1b}[7m" + String(repeating: " ", count: width) + "\r" + sequences.joined(separator: "\u{1b}")
     }
 }

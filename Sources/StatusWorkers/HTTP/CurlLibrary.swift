@@ -2,6 +2,7 @@
 
 import CCurl
 import Glibc
+import StatusSupport
 
 /// libcurl, loaded at runtime; it stays loaded until the process ends.
 final class CurlLibrary {

@@ -4,6 +4,7 @@ import CCurl
 import Glibc
 import SourceKinds
 import StatusModel
+import StatusSupport
 
 /// The reason why there is no response.
 struct HTTPFailure: Error, Equatable {
