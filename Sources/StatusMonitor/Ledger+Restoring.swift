@@ -35,7 +35,7 @@ extension Ledger.Record {
         self.init(
             server: Server(name: memory.state.name), followed: memory.followed, refreshedAt: memory.refreshedAt + shift,
             ownTimeToLive: memory.ownTimeToLive, graceEnd: memory.graceEnd.map { $0 + shift },
-            state: memory.state, definition: memory.definition)
+            staysStale: memory.staysStale, state: memory.state, definition: memory.definition)
         state.isSelected = isSelected
         state.isRefreshing = false
         state.isRestored = state.status != nil || state.phase == .failed

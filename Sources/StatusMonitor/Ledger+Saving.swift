@@ -57,7 +57,8 @@ extension Ledger {
             let record = records[place]
             return ServerMemory(
                 state: record.state, definition: record.definition, followed: record.followed,
-                refreshedAt: record.refreshedAt, graceEnd: record.graceEnd, ownTimeToLive: record.ownTimeToLive)
+                refreshedAt: record.refreshedAt, graceEnd: record.graceEnd, ownTimeToLive: record.ownTimeToLive,
+                staysStale: record.staysStale)
         }
     }
 

@@ -9,11 +9,12 @@ extension Ledger.Record {
     }
 
     /// Whether the status is older than its time to live.
-    func isStale(at now: Moment) -> Bool { expiry.map { $0 <= now.boot } ?? false }
+    func isStale(at now: Moment) -> Bool { staysStale || expiry.map { $0 <= now.boot } ?? false }
 
     /// Notes a sign of life.
     mutating func refresh(at now: Moment) {
         refreshedAt = now.boot
+        staysStale = false
         endGrace()
     }
 }
@@ -30,6 +31,18 @@ extension Ledger {
             records[place].state.isStale = false
             effects = append(.changed, at: place)
         }
+        effects.expiry = noteExpiry(at: place)
+        return effects
+    }
+
+    /// Forgets the time to live that a server's program requested.
+    ///
+    /// A stale status stays stale, because nothing newer is known.
+    mutating func forgetTimeToLive(of name: ServerName, at now: Moment) throws(LedgerError) -> Effects {
+        guard let place = records.place(of: name) else { throw .noSuchServer(name) }
+        var effects = expire(name, at: now) ?? Effects(revision: log.latest)
+        records[place].ownTimeToLive = nil
+        records[place].staysStale = records[place].state.isStale
         effects.expiry = noteExpiry(at: place)
         return effects
     }

@@ -46,6 +46,8 @@ struct Ledger {
         var graceEnd: Duration?
         /// The length of the grace period, if the time to live ended while statusd was down.
         var missedGrace: Duration?
+        /// Whether the status stays stale until the next sign of life, even if its time to live was extended.
+        var staysStale = false
         var state: ServerState
         var definition: ServerDefinition
     }

@@ -16,10 +16,12 @@ public struct ServerMemory: Equatable, Sendable {
     public var graceEnd: Duration?
     /// The time to live that its program requested.
     public var ownTimeToLive: Duration?
+    /// Whether its status stays stale until the next sign of life.
+    public var staysStale: Bool
 
     public init(
         state: ServerState, definition: ServerDefinition, followed: Revisions, refreshedAt: Duration,
-        graceEnd: Duration? = nil, ownTimeToLive: Duration? = nil
+        graceEnd: Duration? = nil, ownTimeToLive: Duration? = nil, staysStale: Bool = false
     ) {
         self.state = state
         self.definition = definition
@@ -27,6 +29,7 @@ public struct ServerMemory: Equatable, Sendable {
         self.refreshedAt = refreshedAt
         self.graceEnd = graceEnd
         self.ownTimeToLive = ownTimeToLive
+        self.staysStale = staysStale
     }
 }
 
@@ -40,6 +43,8 @@ public struct SourceMemory: Hashable, Sendable {
     ///
     /// It is positive if they are worse than the shown status, negative if they are better.
     public var streak = 0
+    /// The user whose program requested a time to live.
+    public var timeToLiveUser: UInt32?
 
     public init() {}
 }

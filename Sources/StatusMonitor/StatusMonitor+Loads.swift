@@ -45,4 +45,16 @@ extension StatusMonitor {
         let now = clock()
         return try withLedger { ledger throws(LedgerError) in now.boot - (try ledger.record(of: name).refreshedAt) }
     }
+
+    /// The time to live that a server's program requested, if any.
+    public func ownTimeToLive(of name: ServerName) throws(LedgerError) -> Duration? {
+        try withLedger { ledger throws(LedgerError) in try ledger.record(of: name).ownTimeToLive }
+    }
+
+    /// Forgets the time to live that a server's program requested, because that program no longer counts.
+    ///
+    /// A stale status stays stale until a sign of life.
+    public func forgetTimeToLive(of name: ServerName) throws(LedgerError) {
+        try change { ledger, now throws(LedgerError) in try ledger.forgetTimeToLive(of: name, at: now) }
+    }
 }

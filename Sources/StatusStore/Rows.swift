@@ -66,9 +66,10 @@ extension Revisions {
 extension StoredServer {
     static let columns = """
         name, \(StateColumns.names), placeholder, failure, time_to_live, report_interval, takes_posts,
-        updates_revision, changes_revision, refreshed_at, grace_end, own_time_to_live, guest, subject, streak
+        updates_revision, changes_revision, refreshed_at, grace_end, own_time_to_live, stays_stale,
+        guest, subject, streak, time_to_live_user
         """
-    static let columnCount = 26
+    static let columnCount = 28
 
     func write(to parameters: inout Parameters) throws(SQLiteError) {
         try parameters.add(name.rawValue)
@@ -82,9 +83,11 @@ extension StoredServer {
         try parameters.add(memory.refreshedAt)
         try parameters.add(memory.graceEnd)
         try parameters.add(memory.ownTimeToLive)
+        try parameters.add(memory.staysStale)
         try parameters.add(source.isGuest)
         try parameters.add(source.subject)
         try parameters.add(source.streak)
+        try parameters.add(source.timeToLiveUser.map { Int64($0) })
     }
 
     /// Reads a server; nil if the row is damaged.
@@ -103,10 +106,11 @@ extension StoredServer {
         self.init(
             ServerMemory(
                 state: state, definition: definition, followed: followed, refreshedAt: refreshedAt,
-                graceEnd: graceEnd, ownTimeToLive: ownTimeToLive))
+                graceEnd: graceEnd, ownTimeToLive: ownTimeToLive, staysStale: columns.flag()))
         source.isGuest = columns.flag()
         source.subject = columns.integer()
         source.streak = Int(clamping: columns.integer() ?? 0)
+        source.timeToLiveUser = columns.user()
     }
 }
 

@@ -85,4 +85,15 @@ import Testing
         try fourth.apply("{ select: a, " + servers)
         #expect(try fourth.monitor.selectedState().name.rawValue == "a")
     }
+
+    @Test("forgets a time to live if the user that requested it is unknown")
+    func timeToLive() throws {
+        try fixture.apply("servers: { a: { notify: true } }")
+        let name = try #require(ServerName("a"))
+        try fixture.post("Serving", to: "a")
+        try fixture.monitor.setTimeToLive(.seconds(60), of: name)
+        let second = try fixture.restarted()
+        try second.apply("servers: { a: { notify: true } }")
+        #expect(try second.monitor.ownTimeToLive(of: name) == nil)
+    }
 }

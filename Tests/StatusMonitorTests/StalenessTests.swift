@@ -141,6 +141,28 @@ import Testing
         #expect(try !isStale("a"))
     }
 
+    @Test(
+        "a program's time to live can be forgotten; a stale status stays stale until a sign of life"
+    )
+    func forgotten() throws {
+        add("a", timeToLive: .seconds(10))
+        try fixture.post("Serving", to: "a")
+        try monitor.setTimeToLive(.seconds(60), of: name("a"))
+        try monitor.forgetTimeToLive(of: name("a"))
+        fixture.advance(by: 10_000)
+        monitor.expire()
+        #expect(try isStale("a"))
+        try fixture.post("Serving", to: "a")
+        try monitor.setTimeToLive(.seconds(1), of: name("a"))
+        fixture.advance(by: 1_000)
+        // As after a suspended night, when a program that has just missed its time gets a little more time to post.
+        try monitor.forgetTimeToLive(of: name("a"))
+        try monitor.redefine(ServerDefinition(name: name("a"), source: "push", timeToLive: nil))
+        #expect(try isStale("a"))
+        try monitor.touch(name("a"))
+        #expect(try !isStale("a"))
+    }
+
     @Test("a longer time to live in a new configuration makes a status fresh again")
     func redefined() throws {
         add("a", timeToLive: .seconds(1))

@@ -30,9 +30,11 @@ struct StatusStoreTests {
         server.memory.refreshedAt = .microseconds(-5)
         server.memory.graceEnd = .seconds(9)
         server.memory.ownTimeToLive = .seconds(8)
+        server.memory.staysStale = true
         server.source.isGuest = true
         server.source.subject = .min
         server.source.streak = -2
+        server.source.timeToLiveUser = 1000
         return server
     }
 

@@ -199,10 +199,14 @@ final class ServerSources {
     ///
     /// The server's program may use sd_notify as well as posts. If opening fails, posts still work.
     func openSocket(of name: ServerName) {
+        var memory: SourceMemory?
+        if case .pending(let saved) = entries[name] { memory = saved }
         if case .running = entries[name], hasCurrentSocket(name, users: []) { return }
         let source = takeSource(of: name) as? NotifySource
         do throws(SourceProblem) {
-            entries[name] = .running(try factory.sockets.open(for: name, existing: source))
+            entries[name] = .running(
+                try factory.sockets.open(
+                    for: name, existing: source, restored: memory.flatMap { restored(name, $0) }))
         } catch {
             entries[name] = .failed(Failed(source: source, shown: FollowedServers.unconfiguredSource.identity))
             socketFailures.log(

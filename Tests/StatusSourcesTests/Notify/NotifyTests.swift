@@ -39,7 +39,7 @@ import Testing
         var state = NotifyState()
         return datagrams.map { datagram in
             guard let message = message(datagram) else { return "refused" }
-            return switch state.take(message) {
+            return switch state.take(message, from: 0) {
             case .post(let text, let level): "\(text) [\(level)]"
             case .touch: "touch"
             case .nothing: "nothing"
@@ -58,6 +58,26 @@ import Testing
                     "Serving 12 clients [ok]",
                     "touch", "stopping [warning]",
                 ])
+    }
+
+    @Test("the reports of one user's programs can be forgotten without those of another user")
+    func forgets() throws {
+        var state = NotifyState()
+        func take(_ datagram: String, from sender: UInt32) -> NotifyState.Reaction {
+            message(datagram).map { state.take($0, from: sender) } ?? .nothing
+        }
+        _ = take("STATUS=Evil", from: 1)
+        _ = take("ERRNO=2", from: 2)
+        state.forget([1])
+        #expect(take("STATUS=Still trying", from: 3) == .post(try StatusText("Still trying"), .critical))
+        // The earlier report of another user's program counts again.
+        _ = take("READY=1", from: 4)
+        state.forget([4])
+        #expect(take("STATUS=Still trying", from: 3) == .post(try StatusText("Still trying"), .critical))
+        state.forget([2])
+        #expect(take("WATCHDOG=1\nREADY=1", from: 3) == .post(try StatusText("Still trying"), .ok))
+        state.forget([3])
+        #expect(take("READY=1", from: 2) == .post(try StatusText("ready"), .ok))
     }
 
     @Test("a message that is too long is not read to its end, whatever it contains")

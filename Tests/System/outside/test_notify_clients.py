@@ -185,6 +185,19 @@ def condition_of_the_revoked():
         equal(daemon.describe("web")["status"]["level"], "ok")
 
 
+@test("once a user loses the right to send, what it sent no longer overrides other users' notifications")
+def undone_words():
+    need_root()
+    with Daemon("servers: { web: { notify: { users: [nobody] } } }\n") as daemon:
+        send(daemon.notify_path("web"), "STATUS=bad\nERRNO=5\nWATCHDOG_USEC=500000")
+        eventually(lambda: daemon.text("web") == "bad")
+        as_user(NOBODY, send, daemon.notify_path("web"), "STATUS=fine\nREADY=1\nWATCHDOG_USEC=86400000000")
+        eventually(lambda: daemon.text("web") == "fine")
+        daemon.file.write_text("servers: { web: { notify: true } }\n")
+        daemon.done("reload")
+        is_still_bad(daemon, 0)
+
+
 @test("notifications that a user sends just after losing the right do not count, even if the configuration is invalid by then")
 def last_words_of_the_revoked():
     need_root()
@@ -250,6 +263,17 @@ def source_made_anew():
         send(daemon.notify_path("web"), "STATUS=well")
         eventually(lambda: daemon.text("web") == "well")
         equal(daemon.describe("web")["status"]["level"], "ok")
+
+
+@test("a program's ERRNO= and WATCHDOG_USEC= still apply when another program's user loses the right to send")
+def condition_of_the_others():
+    need_root()
+    with Daemon(f"servers: {{ web: {{ notify: {{ users: [{NOBODY}, 1] }} }} }}\n") as daemon:
+        as_user(NOBODY, send, daemon.notify_path("web"), "ERRNO=2\nSTATUS=bad\nWATCHDOG_USEC=2000000")
+        eventually(lambda: daemon.text("web") == "bad")
+        daemon.file.write_text(f"servers: {{ web: {{ notify: {{ users: [{NOBODY}] }} }} }}\n")
+        daemon.done("reload")
+        is_still_bad(daemon, NOBODY)
 
 
 @test("a program stays connected to its notify socket over reloads that do not change its users")

@@ -20,9 +20,11 @@ public final class NotifySockets: SharedResource {
     ///   - server: the server.
     ///   - users: the names or IDs of users who may send, in addition to the usual ones.
     ///   - source: the server's previous source, open or closed.
+    ///   - restored: the memory of an earlier run of the daemon, if any.
     /// - Throws: ``SourceProblem`` if the socket cannot be opened; then the previous source is closed.
     public func open(
-        for server: ServerName, users: [String] = [], existing source: NotifySource? = nil
+        for server: ServerName, users: [String] = [], existing source: NotifySource? = nil,
+        restored: RestoredSource? = nil
     ) throws(SourceProblem) -> NotifySource {
         do throws(IOError) {
             let access = try senders(users)
@@ -36,7 +38,8 @@ public final class NotifySockets: SharedResource {
                     "limit reached: \(Self.limit) notify sockets, a quarter of the descriptors; "
                         + "raise LimitNOFILE= of the service")
             }
-            return try NotifySource(of: server, in: environment, for: access, predecessor: source)
+            return try NotifySource(
+                of: server, in: environment, for: access, predecessor: source, restored: restored)
         } catch {
             source?.close()
             throw SourceProblem(error.message)
@@ -65,7 +68,8 @@ public final class NotifySockets: SharedResource {
 extension NotifySettings: SourceMaking {
     public func makeSource(_ order: SourceOrder) throws(SourceProblem) -> (any Source)? {
         try order.environment.shared(NotifySockets.self)
-            .open(for: order.server, users: users, existing: order.predecessor as? NotifySource)
+            .open(
+                for: order.server, users: users, existing: order.predecessor as? NotifySource, restored: order.restored)
     }
 
     /// Keeps an open notify socket, so that senders always find it.

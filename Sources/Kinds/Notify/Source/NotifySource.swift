@@ -4,7 +4,7 @@ public import EventLoopIO
 import Glibc
 import Logging
 import StatusModel
-import StatusMonitor
+public import StatusMonitor
 
 /// `notify: true`: a datagram socket for any program that speaks sd_notify(3).
 ///
@@ -30,8 +30,10 @@ public final class NotifySource {
     /// The previous socket, while senders may still use it.
     private var formerSocket: UnixDatagramSocket?
     private var timer: TimerSource?
-    /// Whether a user has lost the right to send, and earlier messages of that user may remain.
-    private var mustForget = false
+    /// The users who may no longer send, until all their earlier messages have been handled.
+    private var revoked: Set<UInt32> = []
+    /// The times to live that programs requested; zero means the configured one.
+    private var times = LastReports<Duration>()
 
     /// How long a replaced socket is still read from.
     private static let grace = Duration.seconds(1)
@@ -48,20 +50,31 @@ public final class NotifySource {
     ///   - server: the server.
     ///   - environment: the resources that all sources share.
     ///   - access: the processes that may send.
-    ///   - predecessor: the closed source of the same server, if any. The new source keeps what programs have reported,
-    ///     unless a user has lost the right to send.
+    ///   - predecessor: the closed source of the same server, if any. The new source keeps the reports of users who may
+    ///     still send.
+    ///   - restored: the memory of an earlier run of the daemon, if any.
     init(
-        of server: ServerName, in environment: SourceEnvironment, for access: AccessPolicy, predecessor: NotifySource?
+        of server: ServerName, in environment: SourceEnvironment, for access: AccessPolicy, predecessor: NotifySource?,
+        restored: RestoredSource?
     ) throws(IOError) {
         self.server = server
         self.environment = environment
         self.access = access
         socket = try makeSocket(try UnixSocket.bindDatagram(at: path, restrict: access.apply(toFile:)), ignored)
         Self.count += 1
-        guard let predecessor else { return }
-        state = predecessor.state
-        mustForget = !predecessor.access.users(missingIn: access).isEmpty
-        forgetReports()
+        if let predecessor {
+            (state, times) = (predecessor.state, predecessor.times)
+            forget(predecessor.access.users(missingIn: access))
+        } else if !restoreTimeToLive(restored) {
+            forgetTimeToLive()
+        }
+    }
+
+    /// Restores the time to live that a program requested before a restart; returns whether there is one.
+    private func restoreTimeToLive(_ restored: RestoredSource?) -> Bool {
+        guard let user = restored?.memory.timeToLiveUser else { return false }
+        times.note((try? monitor.ownTimeToLive(of: server)) ?? .zero, from: user)
+        return true
     }
 
     /// Lets only these processes send, even if others are already connected.
@@ -79,13 +92,14 @@ public final class NotifySource {
         endFormerSocket()
         let gone = self.access.users(missingIn: access)
         self.access = access
-        if !gone.isEmpty { mustForget = true }
+        revoked.formUnion(gone)
         formerSocket = socket
         (socket, self.ignored) = (next, ignored)
         // Keep the order of messages: the new socket is read from only after the former one.
         formerSocket?.receiveAll {
             before.users = gone
-            self.forgetReports()
+            self.forget(gone)
+            self.revoked.subtract(gone)
             next.resume()
         }
         timer = try TimerSource { [weak self] in self?.endFormerSocket() }
@@ -106,15 +120,21 @@ public final class NotifySource {
         formerSocket.take()?.finish()
     }
 
-    /// Forgets what programs have reported, except the status, if a user has lost the right to send.
-    ///
-    /// So nothing that this user sent applies to later messages of others.
-    private func forgetReports() {
-        guard mustForget else { return }
-        mustForget = false
-        state = NotifyState()
+    /// Forgets the reports of these users' programs, except their statuses.
+    private func forget(_ users: Set<UInt32>) {
+        state.forget(users)
+        guard times.forget(users) else { return }
+        forgetTimeToLive()
+        if let time = times.newest { try? setTimeToLive(time) }
+    }
+
+    private func setTimeToLive(_ time: Duration) throws(LedgerError) {
+        try monitor.setTimeToLive(time == .zero ? nil : time, of: server)
+    }
+
+    private func forgetTimeToLive() {
         // This fails if the server does not exist; then it has no status that could become stale.
-        try? monitor.setTimeToLive(nil, of: server)
+        try? monitor.forgetTimeToLive(of: server)
     }
 
     /// Removes the socket's path, handles earlier messages if this turn has time left, and closes the socket.
@@ -123,7 +143,7 @@ public final class NotifySource {
         Self.count -= 1
         unlink(path)
         formerSocket.take()?.cancel()
-        forgetReports()
+        forget(revoked)
         timer = nil
         socket.resume()
         socket.cancel()
@@ -150,9 +170,10 @@ public final class NotifySource {
         }
         do throws(LedgerError) {
             if let time = message.watchdogTime {
-                try monitor.setTimeToLive(time == .zero ? nil : time, of: server)
+                try setTimeToLive(time)
+                times.note(time, from: datagram.sender)
             }
-            switch state.take(message) {
+            switch state.take(message, from: datagram.sender) {
             case .post(let text, let level): try monitor.post(text, level: level, to: server)
             case .touch: try monitor.touch(server)
             case .nothing: break
@@ -165,4 +186,6 @@ public final class NotifySource {
     }
 }
 
-extension NotifySource: Source {}
+extension NotifySource: Source {
+    public func note(in memory: inout SourceMemory) { memory.timeToLiveUser = times.newestSender }
+}

@@ -14,25 +14,33 @@ struct NotifyState {
         case nothing
     }
 
-    private var condition: NotifyMessage.Condition?
-    /// The last text; nil if it was empty.
-    private var status: StatusText?
+    private var conditions = LastReports<NotifyMessage.Condition>()
+    /// The texts that programs reported; nil for an empty one.
+    private var statuses = LastReports<StatusText?>()
 
-    /// Takes a message.
-    mutating func take(_ message: NotifyMessage) -> Reaction {
-        if let text = message.status { status = StatusText(fitting: text) }
-        if let reported = message.condition { condition = reported }
+    /// Takes a message from a user's program.
+    mutating func take(_ message: NotifyMessage, from sender: UInt32) -> Reaction {
+        if let text = message.status { statuses.note(StatusText(fitting: text), from: sender) }
+        if let condition = message.condition { conditions.note(condition, from: sender) }
         guard message.status != nil || message.condition != nil else { return message.isAlive ? .touch : .nothing }
         guard let text = text(for: message) else { return .nothing }
         return .post(text, level)
     }
+
+    /// Forgets the reports of these users' programs.
+    mutating func forget(_ users: Set<UInt32>) {
+        conditions.forget(users)
+        statuses.forget(users)
+    }
+
+    private var condition: NotifyMessage.Condition? { conditions.newest }
 
     /// Returns the text of a status.
     ///
     /// This is the program's own text if it is in the message, or if the program is ready again. Otherwise it is a word
     /// for the condition.
     private func text(for message: NotifyMessage) -> StatusText? {
-        if let status, message.status != nil || condition == .ready { return status }
+        if let status = statuses.newest.flatMap({ $0 }), message.status != nil || condition == .ready { return status }
         return StatusText(fitting: word)
     }
 
@@ -53,5 +61,36 @@ struct NotifyState {
         case .stopping: .warning
         case .ready, .reloading, nil: .ok
         }
+    }
+}
+
+/// The last report of each user's programs about one subject.
+///
+/// When a user's report is forgotten, the previous report of another user counts again.
+struct LastReports<Report> {
+    /// The maximum number of reports; the oldest ones are dropped.
+    private static var limit: Int { 8 }
+
+    private var reports: [(report: Report, sender: UInt32)] = []
+
+    /// The newest report that still counts.
+    var newest: Report? { reports.last?.report }
+
+    /// The user who sent the newest report.
+    var newestSender: UInt32? { reports.last?.sender }
+
+    /// Records a user's report.
+    mutating func note(_ report: Report, from sender: UInt32) {
+        reports.removeAll { $0.sender == sender }
+        reports.append((report, sender))
+        if reports.count > Self.limit { reports.removeFirst() }
+    }
+
+    /// Forgets the reports of these users; returns whether the newest report has changed.
+    @discardableResult
+    mutating func forget(_ users: Set<UInt32>) -> Bool {
+        let hasChanged = reports.last.map { users.contains($0.sender) } ?? false
+        reports.removeAll { users.contains($0.sender) }
+        return hasChanged
     }
 }
