@@ -84,6 +84,14 @@ static inline CURLcode statusd_curl_set_header_reader(
     return code ? code : curl->easy_setopt(easy, CURLOPT_HEADERDATA, context);
 }
 
+static inline CURLcode statusd_curl_set_opener(
+    const struct statusd_curl *_Nonnull curl, CURL *_Nonnull easy, curl_opensocket_callback _Nonnull opener,
+    void *_Nullable context
+) {
+    CURLcode code = curl->easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, opener);
+    return code ? code : curl->easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
+}
+
 static inline CURLMcode statusd_curl_set_multi_long(
     const struct statusd_curl *_Nonnull curl, CURLM *_Nonnull multi, CURLMoption option, long value
 ) {

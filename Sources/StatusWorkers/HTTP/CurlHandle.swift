@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CCurl
+import EventLoopIO
 import Glibc
 
 /// An easy handle of libcurl: the options of one transfer, and its results.
@@ -61,9 +62,10 @@ final class CurlHandle {
         check(statusd_curl_set_pointer(curl.functions, easy, option, list))
     }
 
-    /// Sets the callbacks for header and body; does not retain the transfer.
+    /// Sets the callbacks for sockets, header and body; does not retain the transfer.
     func setCallbacks(for transfer: HTTPTransfer) {
         let context = Unmanaged.passUnretained(transfer).toOpaque()
+        check(statusd_curl_set_opener(curl.functions, easy, openCallback, context))
         check(statusd_curl_set_writer(curl.functions, easy, writeCallback, context))
         check(statusd_curl_set_header_reader(curl.functions, easy, headerCallback, context))
     }
@@ -115,6 +117,20 @@ func headerCallback(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
     transfer(context)?.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
+}
+
+/// Opens a socket as libcurl would, and records its address and a possible error.
+func openCallback(
+    _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
+    guard let transfer = transfer(context), let address else { return CURL_SOCKET_BAD }
+    let descriptor = socket(
+        address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), address.pointee.protocol)
+    // The address may be longer than the member of the struct.
+    let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) ?? 0
+    let target = UnsafeRawBufferPointer(start: UnsafeRawPointer(address) + offset, count: Int(address.pointee.addrlen))
+    transfer.noteSocket(to: InternetAddress(copying: target), error: descriptor < 0 ? errno : 0)
+    return descriptor
 }
 
 private func transfer(_ context: UnsafeMutableRawPointer?) -> HTTPTransfer? {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CCurl
+import EventLoopIO
 import Glibc
 import SourceKinds
 import StatusModel
@@ -63,10 +64,29 @@ extension HTTPTransfer {
     private static let closedUnanswered = "connection closed without a response"
     static let closedWithin = "connection closed before the end of the response"
 
+    /// Returns the resource that this host lacked to try an address: a descriptor, memory or a port.
+    func shortage(_ code: CURLcode) -> String? {
+        if let socketShortage { return Self.phrase(socketShortage) }
+        guard code == CURLE_COULDNT_CONNECT else { return nil }
+        // libcurl keeps only the error of the last attempt. For the other addresses, this checks for a free port;
+        // bind(2) may find a port in use that connect(2) could still use for another peer.
+        let isOutOfPorts = addresses.enumerated().contains { index, address in
+            let isLast = index == addresses.count - 1
+            return (isLast ? connectionError == EADDRNOTAVAIL : !address.hasFreePort) && address.hasSource
+        }
+        return isOutOfPorts ? Self.phrase(EADDRNOTAVAIL) : nil
+    }
+
+    private static func phrase(_ number: Int32) -> String { String(cString: strerror(number)).asPhrase }
+
     /// The system's error text for the last attempt to connect, or else libcurl's text.
     private var connectionReason: String {
-        let number = Int32(truncatingIfNeeded: handle.number(CURLINFO_OS_ERRNO))
-        return number > 0 ? String(cString: strerror(number)).asPhrase : handle.text(of: CURLE_COULDNT_CONNECT).asPhrase
+        let number = connectionError
+        return number > 0 ? Self.phrase(number) : handle.text(of: CURLE_COULDNT_CONNECT).asPhrase
+    }
+
+    private var connectionError: Int32 {
+        socketError != 0 ? socketError : Int32(truncatingIfNeeded: handle.number(CURLINFO_OS_ERRNO))
     }
 
     /// The reason why the TLS handshake failed; it is available only as text.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CCurl
+import EventLoopIO
 import Glibc
 import SourceKinds
 
@@ -8,6 +9,12 @@ import SourceKinds
 final class HTTPTransfer {
     let request: HTTPRequest
     let handle: CurlHandle
+    /// The error of the last socket, which libcurl does not keep; 0 for none.
+    private(set) var socketError: Int32 = 0
+    /// The addresses for which libcurl requested sockets.
+    private(set) var addresses: [InternetAddress] = []
+    /// The error of a socket for which descriptors or memory had run out.
+    private(set) var socketShortage: Int32?
     private var body: [UInt8] = []
     private var isBodyCut = false
     private var headerBytes = 0
@@ -113,6 +120,13 @@ final class HTTPTransfer {
         handle.set(CURLOPT_MAXREDIRS, max(0, request.redirects))
     }
 
+    /// Records the address of a requested socket, and its error; 0 for none.
+    func noteSocket(to address: InternetAddress, error: Int32) {
+        addresses.append(address)
+        socketError = error
+        if [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(error) { socketShortage = error }
+    }
+
     // MARK: Receiving
 
     /// Receives bytes of the body; returns their number, or 0 to end the transfer if the limit is exceeded.
@@ -155,6 +169,7 @@ final class HTTPTransfer {
     /// Returns the outcome of a transfer that the certificate did not end.
     func outcome(_ code: CURLcode) -> HTTPOutcome {
         guard code == CURLE_OK || code == CURLE_WRITE_ERROR && isBodyCut else {
+            if let shortage = shortage(code) { return HTTPFailure(reason: shortage, isLocal: true).outcome }
             return HTTPFailure(reason: reason(code), isLocal: code == CURLE_SSL_CACERT_BADFILE).outcome
         }
         // libcurl treats a closed connection like the end of the header.

@@ -108,13 +108,14 @@ def of_host(host):
     return once(f"cache: {{ tcp: '{host}:9' }}", f"web: {{ http: 'http://{host}:9/' }}")
 
 
-@test("tcp: without a free local port, the load fails, even if one address is unreachable")
+@test("tcp and http: without a free local port, the load fails, even if one address is unreachable")
 def no_ports():
     for host, taken in (("127.0.0.1", (socket.SOCK_STREAM, socket.SOCK_DGRAM)), ("both.test", (socket.SOCK_STREAM,))):
         with Daemon(of_host(host), prefix=in_small_network(taken, has_ipv6=False)) as daemon:
-            state = eventually(lambda: (state := daemon.describe("cache"))["phase"] == "failed" and state, f"{host} is failed")
-            equal(state.get("status"), None)
-            contains(state["message"].lower(), "cannot assign requested address")
+            for server in "cache", "web":
+                state = eventually(lambda: (state := daemon.describe(server))["phase"] == "failed" and state, f"{server} of {host} is failed")
+                equal(state.get("status"), None)
+                contains(state["message"].lower(), "cannot assign requested address")
 
 
 @test("tcp and http: an unreachable server is critical, although errno is that of missing local ports")
