@@ -13,8 +13,8 @@ enum Schema {
 
     /// The steps from an empty file to the current version; a released step never changes.
     ///
-    /// No longer used: the columns `dropped_…`, `lost` and `file` of `daemon`, `stays_stale` and
-    /// `time_to_live_user` of `servers`, `previous_…` of `events`, `is_open` of `names`, and the index `open_names`.
+    /// No longer used: the columns `dropped_…`, `lost` and `file` of `daemon`, `previous_…` of `events`, `is_open` of
+    /// `names`, and the index `open_names`.
     static let migrations = [
         """
         CREATE TABLE daemon (

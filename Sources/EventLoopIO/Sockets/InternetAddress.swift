@@ -34,4 +34,21 @@ public struct InternetAddress: Sendable {
         defer { close(descriptor) }
         return withSocketAddress { connect(descriptor, $0, $1) } == 0 || errno == EAGAIN
     }
+
+    /// Whether this host has a free port for a stream socket.
+    public var hasFreePort: Bool {
+        let descriptor = socket(family, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        return any.withSocketAddress { bind(descriptor, $0, $1) } == 0 || errno != EADDRINUSE
+    }
+
+    /// The wildcard address of the same family, and any port.
+    private var any: InternetAddress {
+        var storage = sockaddr_storage()
+        storage.ss_family = sa_family_t(family)
+        return withUnsafeBytes(of: &storage) {
+            InternetAddress(copying: UnsafeRawBufferPointer(rebasing: $0.prefix(bytes.count)))
+        }
+    }
 }

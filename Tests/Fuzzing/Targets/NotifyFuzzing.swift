@@ -4,19 +4,26 @@ import StatusModel
 
 @testable import StatusSources
 
-/// Datagrams of sd_notify(3), each of which ends in a record separator (0x1E).
+/// Datagrams of sd_notify(3), each of which ends in a record separator (0x1E), from several users in turn.
 enum NotifyFuzzing {
     static func check(_ input: [UInt8]) {
         var state = NotifyState()
-        for datagram in input.split(separator: 0x1E, omittingEmptySubsequences: false) {
+        var senders: Set<UInt32> = []
+        for (index, datagram) in input.split(separator: 0x1E, omittingEmptySubsequences: false).enumerated() {
             let datagram = Array(datagram)
             guard let message = message(datagram) else {
                 expect(datagram.count >= 128, "only a datagram of many lines is refused")
                 continue
             }
             checkLines(datagram, message)
-            check(state.take(message), to: message)
+            // One user's program, then another's.
+            let sender = UInt32(index % 11)
+            senders.insert(sender)
+            check(state.take(message, from: sender), to: message)
         }
+        state.forget(senders)
+        let word = state.take(NotifyMessage(status: ""), from: 0)
+        expect(word == StatusText(fitting: "running").map { .post($0, .ok) }, "what is forgotten has no effect")
     }
 
     private static func message(_ datagram: [UInt8]) -> NotifyMessage? {

@@ -77,7 +77,7 @@ def dead_authorities():
         with dead_disk(daemon.folder / "dead"):
             daemon.start()
             with Bystander(daemon) as bystander:
-                contains(daemon.ctl("refresh", "site").out, f"no answer within 300ms; {daemon.folder}/dead/ca.pem may be on a disk")
+                contains(daemon.ctl("refresh", "site").err, f"no answer within 300ms; {daemon.folder}/dead/ca.pem may be on a disk")
                 for _ in range(3):
                     contains(daemon.ctl("refresh", "site").err, f"the previous check cannot be ended; no new check is started; {daemon.folder}/dead/ca.pem may be on a disk")
                 contains(daemon.done("refresh", "plain"), "connection refused [critical]")

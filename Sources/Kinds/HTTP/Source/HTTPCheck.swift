@@ -24,7 +24,9 @@ struct HTTPCheck: Check {
             let outcome = try await pool.run(request, of: server, within: request.timeout + Self.grace)
             if let outcome { return try judge(outcome) }
             let reason = "no answer within \(TimeSpan.text(request.timeout))"
-            return CheckResult(.critical, reason + (deadDisk.map { "; \($0)" } ?? ""))
+            // The worker was not even able to end the request, which may be this host's fault.
+            if let deadDisk { throw CheckFailure("\(reason); \(deadDisk)") }
+            return CheckResult(.critical, reason)
         } catch is WorkerLost {
             throw CheckFailure(
                 "the worker ended during the request; the response may have been too large"
