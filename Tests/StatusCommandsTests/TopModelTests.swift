@@ -40,6 +40,13 @@ import Testing
         keys.compactMap { model.press($0) }
     }
 
+    @Test("the bar goes on behind a coloured word, and covers all columns")
+    func barCoversColours() {
+        let line = CellText.reversed("db \u{1b}[31mdown\u{1b}[0m now", width: 12)
+        #expect(line == "\u{1b}[7m            \rdb \u{1b}[31mdown\u{1b}[0;7m now")
+        #expect(CellText.plain("db \u{1b}[31mdown\u{1b}[0m now") == "db down now")
+    }
+
     @Test("the bar is on the selected server, and follows the selection until the user moves it")
     func bar() throws {
         var model = try model()

@@ -48,6 +48,7 @@ import Testing
         _ = begin(watch, 1)
         try fixture.post("old", to: "g")
         try fixture.monitor.select(name("g"))
+        try fixture.post("between", to: "g")
         try fixture.post("new", to: "g")
         try fixture.monitor.select(name("a"))
         #expect(read(watch, 100).last == "g new")

@@ -75,6 +75,8 @@ import VarlinkDescription
             ("interface a.b\nmethod Foo(a: nope) -> ()", 2, 15, "unknown type “nope”"),
             ("interface a.b\ntype A (x: int)\ntype A (y: int)", 3, 1, "duplicate name “A”"),
             ("interface a.b\ntype A (x: int, x: int)", 2, 17, "duplicate name “x”"),
+            ("interface a.b\ntype A (x__y: int)", 2, 9, "expected a field's name"),
+            ("interface a.b\ntype A (x_: int)", 2, 9, "expected a field's name"),
             ("interface a.b\ntype A (x: ??int)", 2, 13, "nullable twice"),
             ("interface a.b\ntype A (x: int;)", 2, 15, "unexpected character “;”"),
             ("interface a.b\ntype A (x: é)", 2, 12, "unexpected character “é”"),
