@@ -27,7 +27,7 @@ import Testing
     }
 }
 
-@Suite("Nagios plugins", .timeLimit(.minutes(1))) struct ExecCheckTests {
+@Suite("Nagios plugins", .timeLimit(.minutes(5))) struct ExecCheckTests {
     private let pool: WorkerPool<ExecSettings>
     private let disk: ServerName
 

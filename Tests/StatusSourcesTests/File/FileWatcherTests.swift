@@ -8,7 +8,7 @@ import Testing
 
 @testable import StatusSources
 
-@Suite("Checks of files, and changes of files", .timeLimit(.minutes(1)))
+@Suite("Checks of files, and changes of files", .timeLimit(.minutes(5)))
 @EventLoop final class FileWatcherTests {
     private let folder = NSTemporaryDirectory() + "/statusd-" + UUID().uuidString
     private let watcher: FileWatcher

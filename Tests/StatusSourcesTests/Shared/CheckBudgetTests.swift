@@ -7,7 +7,7 @@ import Testing
 
 @testable import StatusSources
 
-@Suite("The slots for checks", .timeLimit(.minutes(1)))
+@Suite("The slots for checks", .timeLimit(.minutes(5)))
 @EventLoop struct CheckBudgetTests {
     /// Starts a check that runs until the test ends it.
     private func start(

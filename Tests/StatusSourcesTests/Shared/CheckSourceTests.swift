@@ -11,7 +11,7 @@ import Testing
 
 @testable import StatusSources
 
-@Suite("A server with a check", .timeLimit(.minutes(1)))
+@Suite("A server with a check", .timeLimit(.minutes(5)))
 @EventLoop struct CheckSourceTests {
     private let monitor = StatusMonitor()
     private let check = GateCheck()

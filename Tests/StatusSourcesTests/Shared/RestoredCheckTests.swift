@@ -9,7 +9,7 @@ import Testing
 
 @testable import StatusSources
 
-@Suite("A check after a restart", .timeLimit(.minutes(1)))
+@Suite("A check after a restart", .timeLimit(.minutes(5)))
 @EventLoop struct RestoredCheckTests {
     private let monitor = StatusMonitor()
     private let check = GateCheck()
