@@ -51,9 +51,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     /// The descriptors of ``IOSource``s and of the loop itself; used on the thread only.
     let pollSet = PollSet()
     /// The closures of ``EventLoop/atEndOfTurn(_:)``; used on the thread only.
-    var endOfTurn: [@EventLoop () -> Void] = []
-    /// The closures of the end of the turn that run now; kept for its memory.
-    private var running: [@EventLoop () -> Void] = []
+    var endOfTurn: Deque<@EventLoop () -> Void> = []
     /// The closures of ``EventLoop/atNextTurn(_:)``; used on the thread only.
     var nextTurn: Deque<@EventLoop () -> Void> = []
     /// How much of this turn each ready descriptor and closure may take, in nanoseconds; used on the thread only.
@@ -219,9 +217,8 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
 
     @EventLoop private func runEndOfTurn() {
         while !endOfTurn.isEmpty {
-            swap(&endOfTurn, &running)
-            for body in running { body() }
-            running.removeAll(keepingCapacity: true)
+            // Jobs that these closures create come before closures that they append.
+            for _ in 0..<endOfTurn.count { endOfTurn.popFirst()?() }
             if inbox.withLock({ !$0.jobs.isEmpty }) { return }
         }
     }
