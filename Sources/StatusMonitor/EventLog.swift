@@ -79,7 +79,11 @@ struct EventLog {
     mutating func append(_ entry: LogEntry) {
         precondition(entry.revision == latest + 1, "revisions have no hole")
         if latest - oldest + 1 == slots.count {
-            if slots.count < capacities.lowerBound { resize(to: 2 * slots.count) } else { oldest += 1 }
+            if slots.count < capacities.lowerBound {
+                resize(to: min(8 * slots.count, capacities.lowerBound))
+            } else {
+                oldest += 1
+            }
         }
         latest = entry.revision
         slots[index(of: latest)] = entry
