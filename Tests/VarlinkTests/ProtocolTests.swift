@@ -113,6 +113,23 @@ struct ProtocolTests {
     }
 
     @Test(
+        "a oneway call like the one before, but with broken parameters, is not carried out",
+        arguments: [
+            #"{"text":"broken"}}"#, #"{"text":"broken"},"more":{}"#, #"{"text":"broken"} {}"#, #"{"text":"broken"#,
+            #"{"text":"broken"}"} x {"#, "{", #"{"text":"\ud800"}"#,
+        ])
+    func checksRepeatedCalls(parameters: String) async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(
+                Call.call("Echo", #"{"text":"first"}"#, "oneway"), Call.call("Echo", parameters, "oneway"),
+                Call.call("Echo", #"{"text":"last"}"#, "oneway"), Call.echo("heard"))
+            #expect(await client.receive() == Call.echoReply("heard"))
+            #expect(await harness.interface.echoed == ["first", "last", "heard"])
+        }
+    }
+
+    @Test(
         "parameters that are absent, null or empty are the same",
         arguments: ["", #","parameters":null"#, #","parameters":{}"#])
     func takesNoParameters(member: String) async throws {

@@ -21,6 +21,8 @@ final class ServerConnection {
     private(set) var stream: VarlinkStream?
 
     private var machine: ConnectionStateMachine
+    /// The last oneway call.
+    private var lastOneway: (envelope: RepeatedEnvelope, route: Route)?
     /// The reply that is being written in pieces.
     private var pieces: MessageInPieces?
     /// The current call, after its handler has returned.
@@ -257,8 +259,14 @@ final class ServerConnection {
 
     private func handle(_ message: UnsafeRawBufferPointer) {
         let envelope: CallEnvelope
-        do throws(JSONError) { envelope = try CallEnvelope(message) } catch { return refuse("\(error)") }
-        let route = service.route(envelope.method, in: message)
+        let route: Route
+        if let last = lastOneway, let repeated = last.envelope.envelope(of: message) {
+            (envelope, route) = (repeated, last.route)
+        } else {
+            do throws(JSONError) { envelope = try CallEnvelope(message) } catch { return refuse("\(error)") }
+            route = service.route(envelope.method, in: message)
+            if let repeated = RepeatedEnvelope(envelope, in: message) { lastOneway = (repeated, route) }
+        }
         // No client would receive the result.
         if route.onlyReads, envelope.isOneway || !mayReply { return }
         let call = VarlinkCall(envelope, route: route, in: message, connection: self)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
+
 /// A call as it is sent.
 struct CallEnvelope {
     /// The method's full name: in the message, or in its own memory if it has escapes.
@@ -38,7 +40,41 @@ struct CallEnvelope {
         self = call
     }
 
+    /// An envelope of a oneway call whose method is known.
+    fileprivate init(onewayWith parameters: Range<Int>) {
+        self.parameters = parameters
+        isOneway = true
+    }
+
     private init() {}
+}
+
+/// The bytes around the parameters of a oneway call.
+///
+/// A client that posts often sends the same bytes around other parameters. A message with these bytes has the same
+/// envelope if one JSON value is between them, which reading the parameters checks.
+struct RepeatedEnvelope {
+    private let head: [UInt8]
+    private let tail: [UInt8]
+    /// Longer bytes are not kept; no client needs as many.
+    private static let maximumLength = 512
+
+    /// Keeps the bytes of a message; nil if it is no oneway call with parameters.
+    init?(_ call: borrowing CallEnvelope, in message: UnsafeRawBufferPointer) {
+        guard call.isOneway, let parameters = call.parameters, message.count - parameters.count <= Self.maximumLength
+        else { return nil }
+        head = Array(message[..<parameters.lowerBound])
+        tail = Array(message[parameters.upperBound...])
+    }
+
+    /// The envelope of a message with the same bytes around an object; nil for other messages.
+    func envelope(of message: UnsafeRawBufferPointer) -> CallEnvelope? {
+        let end = message.count - tail.count
+        guard end > head.count, message[head.count] == UInt8(ascii: "{"), let start = message.baseAddress,
+            memcmp(start, head, head.count) == 0, memcmp(start + end, tail, tail.count) == 0
+        else { return nil }
+        return CallEnvelope(onewayWith: head.count..<end)
+    }
 }
 
 /// A reply as it is sent.
