@@ -13,7 +13,7 @@ struct PendingHistoryTests {
     private mutating func change(_ server: String, _ kind: ChangeKind = .changed) throws {
         revision += 1
         let state = ServerState(name: try #require(ServerName(server)), source: "push", phase: .loaded)
-        history.add(
+        _ = history.add(
             RecordedChange(
                 kind: kind, at: Timestamp(milliseconds: 0), revision: revision, snapshot: ServerSnapshot(state),
                 caller: nil))

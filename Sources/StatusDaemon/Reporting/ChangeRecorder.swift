@@ -14,6 +14,10 @@ final class ChangeRecorder {
     private var isReadScheduled = false
     /// The states of servers from before a restart, until their sources have reported again.
     private var restored: [ServerName: ServerState] = [:]
+    /// While reading: the subject of the last change, if all sinks hold that change back.
+    private var heldSubject: RecordedChange.Subject?
+    /// The newest change of that subject since then, which replaces the others.
+    private var newest: RecordedChange?
 
     /// Creates a recorder of all changes from now on.
     ///
@@ -53,6 +57,8 @@ final class ChangeRecorder {
         guard let watch else { return }
         let now = clock().wall
         while let event = watch.next() { take(event, at: now) }
+        passNewest()
+        heldSubject = nil
     }
 
     private func take(_ event: Event, at now: Timestamp) {
@@ -87,9 +93,25 @@ final class ChangeRecorder {
     }
 
     private func record(_ kind: ChangeKind, _ event: Event, at now: Timestamp) {
-        let change = RecordedChange(
+        var change = RecordedChange(
             kind: kind, at: now, revision: event.cursor.revision, snapshot: event.snapshot, caller: event.caller)
-        for sink in sinks { sink.record(change) }
+        if let heldSubject, heldSubject == change.subject {
+            if let newest { change.omitted = newest.omitted + 1 }
+            newest = change
+        } else {
+            passNewest()
+            pass(change)
+        }
+    }
+
+    private func passNewest() {
+        if let change = newest.take() { pass(change) }
+    }
+
+    private func pass(_ change: RecordedChange) {
+        var isHeld = true
+        for sink in sinks where sink.record(change) == .recorded { isHeld = false }
+        heldSubject = isHeld ? change.subject : nil
     }
 }
 

@@ -35,7 +35,7 @@ final class JournalWriter: ChangeSink {
         /// Decides whether to write a change now; otherwise holds it.
         mutating func decide(_ change: consuming RecordedChange, mayWrite: Bool) -> Decision {
             if let held {
-                change.omitted = held.omitted + 1
+                change.omitted += held.omitted + 1
                 self.held = change
                 return .keepWaiting
             }
@@ -75,17 +75,19 @@ final class JournalWriter: ChangeSink {
 
     // MARK: The limit
 
-    func record(_ change: RecordedChange) {
+    func record(_ change: RecordedChange) -> ChangeReception {
         startTimer()
         let subject = change.subject
         switch accounts[subject, default: Account()].decide(change, mayWrite: credit > 0) {
         case .write:
             credit -= 1
             write(change)
+            return .recorded
         case .wait:
             waiting.append(subject)
             if waiting.count > Self.mostWaiting { dropFirst() }
-        case .keepWaiting: break
+            return .held
+        case .keepWaiting: return .held
         }
     }
 

@@ -30,9 +30,16 @@ struct RecordedChange {
     }
 }
 
+/// Whether a change has an entry of its own.
+enum ChangeReception {
+    case recorded
+    /// It has none yet, and the subject's next change replaces it.
+    case held
+}
+
 /// Keeps recorded changes.
 @EventLoop
 protocol ChangeSink: AnyObject {
-    /// Takes a change, in the order of the log.
-    func record(_ change: RecordedChange)
+    /// Takes a change, in the order of the log; after one that is held, the omitted ones may not be taken.
+    func record(_ change: RecordedChange) -> ChangeReception
 }

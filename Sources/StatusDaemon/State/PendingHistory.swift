@@ -20,9 +20,9 @@ struct PendingHistory {
         /// Takes a change; returns whether it is an entry of its own.
         mutating func take(_ change: RecordedChange, mayAdd: Bool) -> Bool {
             guard mayAdd, count < mostOfServer else {
-                let omitted = newest.map { $0.omitted + 1 } ?? change.omitted
+                var change = change
+                if let newest { change.omitted += newest.omitted + 1 }
                 newest = change
-                newest?.omitted = omitted
                 return false
             }
             count += 1
@@ -35,10 +35,12 @@ struct PendingHistory {
     /// The number of entries that were dropped since a batch was last saved.
     private(set) var dropped = 0
 
-    mutating func add(_ change: RecordedChange) {
-        if shares[change.subject, default: Share()].take(change, mayAdd: entries.count < Self.mostOfAll) {
-            entries.append(change)
+    mutating func add(_ change: RecordedChange) -> ChangeReception {
+        guard shares[change.subject, default: Share()].take(change, mayAdd: entries.count < Self.mostOfAll) else {
+            return .held
         }
+        entries.append(change)
+        return .recorded
     }
 
     /// Takes all entries, in their order.

@@ -256,9 +256,9 @@ final class StateKeeper {
 }
 
 extension StateKeeper: ChangeSink {
-    func record(_ change: RecordedChange) {
-        guard keepsHistory else { return }
-        history.add(change)
+    func record(_ change: RecordedChange) -> ChangeReception {
+        guard keepsHistory else { return .held }
         if !schedule.isPending { noteChange() }
+        return history.add(change)
     }
 }
