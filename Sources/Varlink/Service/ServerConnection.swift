@@ -74,11 +74,9 @@ final class ServerConnection {
         settle()
     }
 
-    /// Lets a stream write, because its turn has come.
-    func pump(_ stream: VarlinkStream) {
-        stream.pump()
-        // If the client reads slowly, the stream continues when its output has been sent.
-        perform(machine.streamPaused(isHungry: stream.isHungry))
+    /// The stream has written; if `hasMore`, it continues later.
+    func streamWrote(hasMore: Bool) {
+        perform(machine.streamPaused(isHungry: hasMore))
         settle()
     }
 
@@ -116,11 +114,9 @@ final class ServerConnection {
         case .nothing: interest = []
         case .end: return close()
         }
-        if machine.isWriting || isStreamHungry { interest.insert(.room) }
+        if machine.isWriting || stream?.isFull == true { interest.insert(.room) }
         transport.interest = interest
     }
-
-    private var isStreamHungry: Bool { if let stream { stream.isHungry && !stream.isQueued } else { false } }
 
     // MARK: What a call reports
 
@@ -195,7 +191,7 @@ final class ServerConnection {
         writePieces()
         // There may be room for more replies, but this connection's share of the turn is used up.
         if events.isEmpty { handleMessagesNextTurn() } else { handleMessages() }
-        if let stream, isStreamHungry { stream.enqueue() }
+        stream?.roomCame()
         settle()
     }
 

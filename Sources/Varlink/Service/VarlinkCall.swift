@@ -175,13 +175,12 @@ public final class VarlinkCall {
         _ produce: @escaping @EventLoop (inout JSONWriter) -> Bool, onClose: @escaping @EventLoop () -> Void
     ) -> VarlinkStream {
         precondition(wantsMore && state != .streaming, "only a call with more is a stream, and only once")
+        let stream = VarlinkStream(call: self, connection: connection, produce: produce, onClose: onClose)
         guard state != .ended else {
-            let stream = VarlinkStream(call: self, connection: nil, produce: produce, onClose: onClose)
             EventLoop.atEndOfTurn { stream.close() }
             return stream
         }
         state = .streaming
-        let stream = VarlinkStream(call: self, connection: connection, produce: produce, onClose: onClose)
         connection.open(stream)
         return stream
     }

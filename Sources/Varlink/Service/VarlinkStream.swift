@@ -11,73 +11,99 @@ public final class VarlinkStream {
         case error(VarlinkError)
     }
 
+    private enum State {
+        /// There is nothing to write.
+        case idle
+        /// It waits for its turn to write.
+        case queued
+        /// It is writing; `isWoken` if it has to look for more afterwards.
+        case writing(isWoken: Bool)
+        /// There is more to write than there was room for.
+        case full
+        case closed
+    }
+
+    /// The parts of a stream that is not closed.
+    private struct Open {
+        let connection: ServerConnection
+        let produce: @EventLoop (inout JSONWriter) -> Bool
+        let onClose: @EventLoop () -> Void
+    }
+
     private let call: VarlinkCall
-    /// Nil once the stream is closed.
-    private var connection: ServerConnection?
-    private var produce: (@EventLoop (inout JSONWriter) -> Bool)?
-    private var onClose: (@EventLoop () -> Void)?
+    private var open: Open?
+    private var state: State
     /// The reply that is being written in pieces.
     private var pieces: MessageInPieces?
     /// The last reply, once it is known.
     private var ending: Ending?
-    /// Whether it waits for its turn to write.
-    private(set) var isQueued = false
-    private var isProducing = false
-    /// Whether there may be more to write than there was room for.
-    private(set) var isHungry = false
 
     init(
-        call: VarlinkCall, connection: ServerConnection?, produce: @escaping @EventLoop (inout JSONWriter) -> Bool,
+        call: VarlinkCall, connection: ServerConnection, produce: @escaping @EventLoop (inout JSONWriter) -> Bool,
         onClose: @escaping @EventLoop () -> Void
     ) {
         self.call = call
-        self.connection = connection
-        self.produce = produce
-        self.onClose = onClose
+        open = Open(connection: connection, produce: produce, onClose: onClose)
+        state = .idle
     }
 
     /// Whether the stream has ended or its client has left.
-    public var isClosed: Bool { produce == nil }
+    public var isClosed: Bool { open == nil }
+
+    /// Whether it waits for room.
+    var isFull: Bool { if case .full = state { true } else { false } }
 
     /// Calls the producer at the end of this turn, because there may be something to write.
     ///
     /// Further calls in the same turn change nothing. If there are too many streams for one turn, the producer is
     /// called later.
     public func wake() {
-        // A hungry stream continues when its client has read.
-        if !isHungry { enqueue() }
+        switch state {
+        case .idle: enqueue()
+        case .writing: state = .writing(isWoken: true)
+        // A full stream continues when its client has read.
+        case .queued, .full, .closed: break
+        }
     }
 
     /// Calls the producer now if there is room, because its pending output will soon be lost.
     public func wakeNow() {
+        guard let transport = open?.connection.transport else { return }
         // The client may have read since, which the loop has not noticed yet.
-        if isHungry { connection?.transport.flush() }
-        if connection?.transport.unsentCount == 0 { pump() } else { wake() }
+        if isFull { transport.flush() }
+        if transport.unsentCount == 0 { pump() } else { wake() }
     }
 
-    /// Queues the stream to write when its turn comes.
+    /// There is room again.
+    func roomCame() { if isFull { enqueue() } }
+
+    /// Lets the stream write when its turn comes.
     func enqueue() {
-        guard !isQueued, produce != nil, let connection else { return }
-        isQueued = true
-        connection.service.streams.append(self)
+        if case .queued = state { return }
+        guard let open else { return }
+        state = .queued
+        open.connection.service.streams.append(self)
     }
 
-    /// Its turn has come.
-    func takeTurn() {
-        isQueued = false
-        connection?.pump(self)
-    }
+    /// Writes, if it has not written since it was queued.
+    func takeTurn() { if case .queued = state { pump() } }
 
     /// Writes until there is nothing left or no room.
     ///
     /// If the client keeps up, the rest waits for the stream's next turn.
-    func pump() {
-        guard let connection, produce != nil, !isProducing else { return }
-        isHungry = fill(connection)
-        connection.transport.flush()
-        // The loop would report room only once three quarters of the socket are free again.
-        if isHungry, connection.transport.unsentCount == 0 { enqueue() }
-        connection.settle()
+    private func pump() {
+        if case .writing = state { return }
+        guard let open else { return }
+        state = .writing(isWoken: false)
+        let hasMore = fill(open)
+        let transport = open.connection.transport
+        transport.flush()
+        if case .writing(let isWoken) = state {
+            state = hasMore ? .full : .idle
+            // The loop would report room only once three quarters of the socket are free again.
+            if hasMore ? transport.unsentCount == 0 : isWoken { enqueue() }
+        }
+        open.connection.streamWrote(hasMore: hasMore)
     }
 
     /// Writes the next reply in pieces.
@@ -87,7 +113,9 @@ public final class VarlinkStream {
     /// - Parameter body: writes the next members of the reply's parameters, or part of one, and returns whether there
     ///   is more. It is called when there is room.
     public func writeInPieces(_ body: @escaping @EventLoop (inout JSONWriter) -> Bool) {
-        precondition(isProducing && pieces == nil, "only the producer begins a reply in pieces")
+        guard case .writing = state, pieces == nil else {
+            preconditionFailure("only the producer begins a reply in pieces")
+        }
         pieces = MessageInPieces(continues: true, body)
     }
 
@@ -102,16 +130,16 @@ public final class VarlinkStream {
 
     /// Ends the stream with an error, at once.
     public func fail(_ error: VarlinkError) {
-        guard produce != nil else { return }
+        guard open != nil else { return }
         ending = .error(error)
-        if !isProducing, pieces == nil { end() }
+        if case .writing = state { return }
+        if pieces == nil { end() }
     }
 
     /// Writes replies up to the limit; returns whether there may be more.
-    private func fill(_ connection: ServerConnection) -> Bool {
-        guard let produce, connection.mayReply else { return false }
-        isProducing = true
-        defer { isProducing = false }
+    private func fill(_ open: Open) -> Bool {
+        let connection = open.connection
+        guard connection.mayReply else { return false }
         let limit = connection.service.limits.maximumUnsentBytes
         repeat {
             // The caller does not check whether there is room.
@@ -120,7 +148,7 @@ public final class VarlinkStream {
             let mayHaveMore = connection.transport.writeMessages(upTo: limit) { writer in
                 if case .error = ending { return false }
                 var isWritten = false
-                writer.member("parameters") { isWritten = produce(&$0) }
+                writer.member("parameters") { isWritten = open.produce(&$0) }
                 writer.member("continues", true)
                 return isWritten
             }
@@ -140,7 +168,7 @@ public final class VarlinkStream {
 
     /// Writes the last reply, if it is known.
     private func end() {
-        guard produce != nil, let ending else { return }
+        guard open != nil, let ending else { return }
         close()
         switch ending {
         case .reply(let body): call.reply(body)
@@ -150,13 +178,9 @@ public final class VarlinkStream {
 
     /// Closes the stream, for any reason.
     func close() {
-        let onClose = onClose
-        produce = nil
+        state = .closed
         pieces = nil
-        connection = nil
-        isHungry = false
-        self.onClose = nil
-        onClose?()
+        open.take()?.onClose()
     }
 }
 
