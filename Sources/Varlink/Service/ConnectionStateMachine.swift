@@ -61,13 +61,20 @@ struct ConnectionStateMachine: ~Copyable {
         case stopped
     }
 
+    private enum Handling {
+        case idle
+        /// Calls are being handled, further up the stack.
+        case running
+        /// Calls are being handled; the next ones wait for the next turn.
+        case runningLast
+        /// The next calls wait for the next turn.
+        case queued
+    }
+
     private var state = State.reading
     private var input = Input.open(isReadable: false)
+    private var handling = Handling.idle
     private var hasDeparted = false
-    /// Whether calls are being handled, further up the stack.
-    private(set) var isHandling = false
-    /// Whether the next calls wait for the next turn.
-    private(set) var isQueued = false
     /// How many bytes of replies may be unsent before calls have to wait.
     private let maximumUnsent: Int
 
@@ -92,7 +99,13 @@ struct ConnectionStateMachine: ~Copyable {
     var isWriting: Bool { if case .writing = state { true } else { false } }
 
     /// Whether calls are neither being handled nor waiting for a turn.
-    var mayBeginHandling: Bool { !isHandling && !isQueued }
+    var mayBeginHandling: Bool { handling == .idle }
+
+    /// Whether calls are being handled, further up the stack.
+    var isHandling: Bool { handling == .running || handling == .runningLast }
+
+    /// Whether the next calls wait for the next turn.
+    var isQueued: Bool { handling == .queued || handling == .runningLast }
 
     /// Whether the next call may be handed out.
     func mayHandle(unsent: Int) -> Bool {
@@ -149,18 +162,19 @@ struct ConnectionStateMachine: ~Copyable {
 
     // MARK: Handling calls
 
-    mutating func beginHandling() { isHandling = true }
+    mutating func beginHandling() { handling = .running }
 
-    mutating func endHandling() { isHandling = false }
+    mutating func endHandling() { handling = isQueued ? .queued : .idle }
 
     /// Leaves the next calls to a later turn; returns false if they wait for one already.
     mutating func queue() -> Bool {
-        defer { isQueued = true }
-        return !isQueued
+        if isQueued { return false }
+        handling = isHandling ? .runningLast : .queued
+        return true
     }
 
     /// The next calls may be handled in this turn.
-    mutating func turnCame() { isQueued = false }
+    mutating func turnCame() { handling = .idle }
 
     // MARK: The call that is being answered
 
@@ -249,7 +263,7 @@ struct ConnectionStateMachine: ~Copyable {
 
     /// Whether only replies are left to send.
     private func isDone(unsent: Int) -> Bool {
-        guard case .reading = state, !isQueued, !isHandling else { return false }
+        guard case .reading = state, handling == .idle else { return false }
         switch input {
         case .open: return false
         // Calls that were read may wait for room.
