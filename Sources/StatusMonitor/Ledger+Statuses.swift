@@ -10,7 +10,7 @@ extension Ledger {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         if poster != .source, !records[place].definition.takesPosts { throw .takesNoPosts(name) }
         let isChange = records[place].state.take(text, level: level, at: now.wall)
-        return appendFresh(isChange, at: place, by: poster.caller, now)
+        return appendReport(isChange, at: place, by: poster.caller, refreshedAt: now)
     }
 
     /// Notes a sign of life; returns nil if that is not an event.
@@ -23,26 +23,22 @@ extension Ledger {
             return Effects(revision: log.latest, isFirstUnsaved: noteUnsaved(at: place))
         }
         records[place].state.status?.updatedAt = now.wall
-        return appendFresh(wasStale, at: place, now)
+        return appendReport(wasStale, at: place, refreshedAt: now)
     }
 
-    private mutating func appendFresh(
-        _ isChange: Bool, at place: Int, by caller: Caller? = nil, _ now: Moment
-    ) -> Effects {
-        records[place].refresh(at: now)
-        var effects = appendReport(isChange, at: place, by: caller)
-        effects.expiry = noteExpiry(at: place)
-        return effects
-    }
-
-    /// Appends a report of the server's source.
+    /// Appends a report of the server's source, which is a sign of life unless `now` is nil.
     ///
     /// The first report since a restart is always a change, because readers still show the status as one from before
     /// the restart.
-    private mutating func appendReport(_ isChange: Bool, at place: Int, by caller: Caller? = nil) -> Effects {
+    private mutating func appendReport(
+        _ isChange: Bool, at place: Int, by caller: Caller? = nil, refreshedAt now: Moment?
+    ) -> Effects {
+        if let now { records[place].refresh(at: now) }
         let isConfirmation = records[place].state.isRestored
         records[place].state.isRestored = false
-        return append(isChange || isConfirmation ? .changed : .updated, at: place, by: caller)
+        var effects = append(isChange || isConfirmation ? .changed : .updated, at: place, by: caller)
+        if now != nil { effects.expiry = noteExpiry(at: place) }
+        return effects
     }
 
     /// A line for people, no longer than a status: a reason may come from another process.
@@ -58,7 +54,7 @@ extension Ledger {
         records[place].endGrace()
         records[place].state.phase = .failed
         records[place].state.message = reason
-        return appendReport(isChange, at: place)
+        return appendReport(isChange, at: place, refreshedAt: nil)
     }
 
     /// Notes a result that does not count yet, as a message of the status; returns nil without a status.
@@ -75,7 +71,7 @@ extension Ledger {
         records[place].state.phase = .loaded
         records[place].state.message = Self.line(message)
         records[place].state.isStale = false
-        return appendFresh(before.phase != .loaded || before.isStale, at: place, now)
+        return appendReport(before.phase != .loaded || before.isStale, at: place, refreshedAt: now)
     }
 
     /// Notes that a requested load began or ended; returns nil if this is known already.

@@ -35,7 +35,7 @@ final class EventStream {
             target, updates: parameters.updates ?? false, since: parameters.since,
             mayComeLater: parameters.mayComeLater ?? false
         ) { [weak self] urgency in
-            EventLoop.perform { self?.wake(urgency) }
+            EventLoop.perform { urgency == .overdue ? self?.stream?.wakeNow() : self?.stream?.wake() }
         }
         // This object and the stream keep each other alive until the stream is closed.
         stream = call.stream { writer in
@@ -45,13 +45,6 @@ final class EventStream {
             onClose()
         }
         stream?.wake()
-    }
-
-    private func wake(_ urgency: WatchUrgency) {
-        switch urgency {
-        case .routine: stream?.wake()
-        case .overdue: stream?.wakeNow()
-        }
     }
 
     /// Sends a keep-alive if nothing was sent since the last call, so that a lost connection is noticed.

@@ -267,7 +267,7 @@ final class ServerConnection {
         if route.onlyReads, envelope.isOneway || !mayReply { return }
         let call = VarlinkCall(envelope, route: route, in: message, connection: self)
         machine.callBegan()
-        service.handle(call)
+        if let interface = route.interface, !call.wantsUpgrade { interface.handle(call) } else { service.refuse(call) }
         call.handlerReturned()
         if machine.isClosed { return call.abandon() }
         guard machine.isAnswering else { return }

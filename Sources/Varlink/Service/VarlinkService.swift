@@ -186,10 +186,9 @@ public final class VarlinkService {
             ?? Route(unknown: String(decoding: name.prefix(VarlinkError.maximumNameBytes), as: UTF8.self))
     }
 
-    /// Lets the interface answer a call.
-    func handle(_ call: VarlinkCall) {
-        guard let interface = call.route.interface else { return call.fail(notFound(call.route.fullName)) }
-        if call.wantsUpgrade { call.failNotImplemented() } else { interface.handle(call) }
+    /// Refuses a call that no interface can answer.
+    func refuse(_ call: VarlinkCall) {
+        if call.route.interface == nil { call.fail(notFound(call.route.fullName)) } else { call.failNotImplemented() }
     }
 
     /// The error for an unknown method.
