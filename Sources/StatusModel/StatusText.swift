@@ -30,12 +30,17 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
     ///
     /// It is for sources that cannot receive errors. A text that is too long is cut after a character and ends in `…`.
     public init?(fitting text: String) {
-        let text = Self.trim(Self.beginning(of: text[...], Self.maximumRead))
-        if text.isEmpty { return nil }
+        var text = text
+        if Self.isPlain(&text), 1...Self.maximumLength ~= text.utf8.count {
+            rawValue = text
+            return
+        }
+        let trimmed = Self.trim(Self.beginning(of: text[...], Self.maximumRead))
+        if trimmed.isEmpty { return nil }
         // The rest would be cut even if nothing is escaped.
-        let beginning = Self.beginning(of: text, Self.maximumLength + 4)
+        let beginning = Self.beginning(of: trimmed, Self.maximumLength + 4)
         let visible = VisibleText.escape(beginning)
-        let isWhole = visible.utf8.count <= Self.maximumLength && beginning.endIndex == text.endIndex
+        let isWhole = visible.utf8.count <= Self.maximumLength && beginning.endIndex == trimmed.endIndex
         rawValue = isWhole ? visible : Self.cut(visible)
     }
 
@@ -64,8 +69,13 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
         text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     }
 
+    /// Whether nothing has to be removed or escaped.
+    private static func isPlain(_ text: inout String) -> Bool {
+        text.withUTF8 { VisibleText.isPlain($0) && $0.first != 0x20 && $0.last != 0x20 }
+    }
+
     private static func visible(_ text: consuming String) throws(InvalidStatus) -> String {
-        if text.withUTF8({ VisibleText.isPlain($0) && $0.first != 0x20 && $0.last != 0x20 }) { return text }
+        if isPlain(&text) { return text }
         if text.utf8.count > maximumRead { throw .tooLong(text.utf8.count) }
         let text = trim(text[...])
         // Escaping never shortens a text, and may take long.

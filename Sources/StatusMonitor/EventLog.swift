@@ -54,22 +54,22 @@ public struct Revisions: Equatable, Sendable {
 struct EventLog {
     /// The number of entries to keep usually, and at most; both are powers of two.
     private let capacities: ClosedRange<Int>
-    /// The entries by the low bits of their revisions; their number is a power of two.
-    private var slots: [LogEntry]
-
+    /// The number of entries to keep now, a power of two.
+    private var capacity: Int
+    private var slots: [LogEntry] = []
+    /// The revision of the entry that was first in the first slot.
+    private var first = 1
     /// The revision of the newest entry; 0 if there is none yet.
     private(set) var latest = 0
     /// The revision of the oldest entry; `latest + 1` if there is none.
     private(set) var oldest = 1
-
-    private static let vacant = LogEntry(revision: 0, kind: .alive)
 
     init(capacities: ClosedRange<Int>) {
         precondition(
             capacities.lowerBound >= 8 && capacities.lowerBound.nonzeroBitCount == 1
                 && capacities.upperBound.nonzeroBitCount == 1, "an event log's capacities are powers of two")
         self.capacities = capacities
-        slots = Array(repeating: Self.vacant, count: 8)
+        capacity = capacities.lowerBound
     }
 
     /// Whether the newest entry ends an eighth of a round.
@@ -78,15 +78,14 @@ struct EventLog {
     /// Appends the entry of the next revision.
     mutating func append(_ entry: LogEntry) {
         precondition(entry.revision == latest + 1, "revisions have no hole")
-        if latest - oldest + 1 == slots.count {
-            if slots.count < capacities.lowerBound {
-                resize(to: min(8 * slots.count, capacities.lowerBound))
-            } else {
-                oldest += 1
-            }
-        }
         latest = entry.revision
-        slots[index(of: latest)] = entry
+        let index = index(of: latest)
+        if index == slots.count {
+            slots.append(entry)
+        } else {
+            slots[index] = entry
+            oldest += 1
+        }
     }
 
     /// Grows before the slowest reader misses an event, and shrinks when that reader has caught up.
@@ -96,10 +95,10 @@ struct EventLog {
     /// - Parameter revision: the oldest entry that a reader still needs, if any.
     mutating func keep(from revision: Int?) {
         let needed = revision.map { latest - $0 + 1 } ?? 0
-        if needed > slots.count - capacities.lowerBound / 8, slots.count < capacities.upperBound {
-            resize(to: 2 * slots.count)
-        } else if needed <= slots.count / 4, slots.count > capacities.lowerBound {
-            resize(to: slots.count / 2)
+        if needed > capacity - capacities.lowerBound / 8, capacity < capacities.upperBound {
+            resize(to: 2 * capacity)
+        } else if needed <= capacity / 4, capacity > capacities.lowerBound {
+            resize(to: capacity / 2)
         }
     }
 
@@ -116,15 +115,15 @@ struct EventLog {
     mutating func restore(_ entries: [LogEntry], upTo revision: Int) {
         latest = revision - entries.count
         oldest = latest + 1
+        first = oldest
         for entry in entries { append(entry) }
     }
 
-    private func index(of revision: Int) -> Int { revision & (slots.count &- 1) }
+    private func index(of revision: Int) -> Int { (revision - first) & (capacity - 1) }
 
     private mutating func resize(to count: Int) {
-        var resized = Array(repeating: Self.vacant, count: count)
-        oldest = max(oldest, latest - count + 1)
-        for revision in oldest..<latest + 1 { resized[revision & (count - 1)] = self[revision] }
-        slots = resized
+        let kept = max(oldest, latest - count + 1)
+        slots = (kept..<latest + 1).map { self[$0] }
+        (oldest, first, capacity) = (kept, kept, count)
     }
 }
