@@ -64,6 +64,8 @@ struct WatchTable {
     /// Notes a new entry for some readers, and appends those of them that must be woken.
     mutating func note(_ entry: LogEntry, for places: [Int], into wakes: inout [WatchWake]) {
         for place in places where readers[place].note(entry) {
+            // Most changes wake the recorder and one stream, so this allocates memory once.
+            if wakes.isEmpty { wakes.reserveCapacity(2) }
             wakes.append(WatchWake(reader: readers[place].wake, urgency: .routine))
         }
     }

@@ -53,26 +53,23 @@ public actor EventLoop {
 
     /// Runs `body` on the loop: at once if the caller is on it, else as soon as the loop is free, in order.
     public nonisolated static func perform(_ body: @escaping @EventLoop @Sendable () -> Void) {
-        if executor.isCurrent {
-            // The cast removes only the isolation, as in `assumeIsolated(_:)`, which would allocate memory.
-            unsafeBitCast(body, to: (@Sendable () -> Void).self)()
-        } else {
-            executor.enqueue(body)
-        }
+        // The executor keeps closures without their isolation, which would be checked at each call.
+        let body = unsafeBitCast(body, to: (@Sendable () -> Void).self)
+        if executor.isCurrent { body() } else { executor.enqueue(body) }
     }
 
     /// Runs `body` at the end of the current turn, after the jobs that the turn created and before the loop waits.
     ///
     /// Use it for work that one pass does for many callers, such as a flush after a batch of messages.
     @EventLoop public static func atEndOfTurn(_ body: @escaping @EventLoop () -> Void) {
-        executor.endOfTurn.append(body)
+        executor.endOfTurn.append(unsafeBitCast(body, to: (() -> Void).self))
     }
 
     /// Runs `body` in the next turn that has time for it, after the loop has checked for new events.
     ///
     /// Use it after a ``TurnShare`` is used up.
     @EventLoop public static func atNextTurn(_ body: @escaping @EventLoop () -> Void) {
-        executor.nextTurn.append(body)
+        executor.nextTurn.append(unsafeBitCast(body, to: (() -> Void).self))
     }
 
     /// Runs `body` isolated to the loop, or stops the process if the caller is not on the loop's thread.

@@ -19,7 +19,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         /// A job of Swift's global executor (``EventLoop/runProcess(_:)``).
         case concurrent(UnownedJob)
         /// A closure of ``EventLoop/perform(_:)``.
-        case closure(@EventLoop @Sendable () -> Void)
+        case closure(@Sendable () -> Void)
     }
 
     /// Jobs taken from the inbox, and how many of them have run.
@@ -51,9 +51,9 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     /// The descriptors of ``IOSource``s and of the loop itself; used on the thread only.
     let pollSet = PollSet()
     /// The closures of ``EventLoop/atEndOfTurn(_:)``; used on the thread only.
-    var endOfTurn: Deque<@EventLoop () -> Void> = []
+    var endOfTurn: Deque<() -> Void> = []
     /// The closures of ``EventLoop/atNextTurn(_:)``; used on the thread only.
-    var nextTurn: Deque<@EventLoop () -> Void> = []
+    var nextTurn: Deque<() -> Void> = []
     /// How much of this turn each ready descriptor and closure may take, in nanoseconds; used on the thread only.
     private(set) var share = EventLoopExecutor.turn
 
@@ -104,7 +104,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
 
     func enqueue(_ job: consuming ExecutorJob) { enqueue(.isolated(UnownedJob(job))) }
 
-    func enqueue(_ body: @escaping @EventLoop @Sendable () -> Void) { enqueue(.closure(body)) }
+    func enqueue(_ body: @escaping @Sendable () -> Void) { enqueue(.closure(body)) }
 
     func enqueueConcurrent(_ job: UnownedJob) { enqueue(.concurrent(job)) }
 
@@ -139,8 +139,8 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
             if mayWait { inbox.withLock { $0.isAsleep = false } }
             turnNumber &+= 1
             share = Self.turn / UInt64(max(1, pollSet.readyCount + nextTurn.count))
-            pollSet.dispatch(wakeUp: wakeUp)
-            EventLoop.assumeIsolated { runNextTurn() }
+            EventLoop.assumeIsolated { pollSet.dispatch(wakeUp: wakeUp) }
+            runNextTurn()
         }
     }
 
@@ -154,7 +154,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         while true {
             repeat {
                 runJobs(&backlog, share)
-                EventLoop.assumeIsolated { runEndOfTurn() }
+                runEndOfTurn()
             } while !endOfTurn.isEmpty && !share.isUsedUp
             guard mustPrepare, dispatchSDEvent() else { return !endOfTurn.isEmpty }
             if share.isUsedUp { return true }
@@ -164,7 +164,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     /// Runs the closures that waited for this turn, in order, until the turn is used up; at least one.
     ///
     /// The rest wait for the next turn, so that many costly ones do not delay what becomes ready meanwhile.
-    @EventLoop private func runNextTurn() {
+    private func runNextTurn() {
         let share = TurnShare(nanoseconds: Self.turn)
         var count = nextTurn.count
         while count > 0, let body = nextTurn.popFirst() {
@@ -211,11 +211,11 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         switch job {
         case .isolated(let job): job.runSynchronously(on: asUnownedSerialExecutor())
         case .concurrent(let job): job.runSynchronously(on: .concurrent)
-        case .closure(let body): EventLoop.assumeIsolated(body)
+        case .closure(let body): body()
         }
     }
 
-    @EventLoop private func runEndOfTurn() {
+    private func runEndOfTurn() {
         while !endOfTurn.isEmpty {
             // Jobs that these closures create come before closures that they append.
             for _ in 0..<endOfTurn.count { endOfTurn.popFirst()?() }

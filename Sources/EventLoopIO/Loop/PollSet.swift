@@ -71,7 +71,7 @@ final class PollSet {
     }
 
     /// Calls the handlers of the sources that ``wait(mayWait:)`` found ready.
-    func dispatch(wakeUp: Int32) {
+    @EventLoop func dispatch(wakeUp: Int32) {
         for index in 0..<readyCount {
             let key = ready[index].data.u64
             if key >= Self.sdEventKey {
@@ -83,7 +83,7 @@ final class PollSet {
             // An earlier handler may have cancelled the source.
             guard UInt64(slot.generation) == key >> 32, let source = slot.source else { continue }
             let events = IOSource.Events(epoll: ready[index].events)
-            EventLoop.assumeIsolated { source.takeUnretainedValue().fire(events) }
+            source.takeUnretainedValue().fire(events)
         }
     }
 }

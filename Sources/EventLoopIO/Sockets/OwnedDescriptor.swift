@@ -40,20 +40,18 @@ extension OwnedDescriptor {
     /// There is room for all descriptors that a message can carry: the kernel would close those without room during
     /// this call, which may block.
     func receive(into room: UnsafeMutableRawBufferPointer) -> Received {
-        withUnsafeTemporaryAllocation(of: linux_arrival.self, capacity: 1) { arrival in
-            var count: Int
-            repeat {
-                count = linux_receive(rawValue, room.baseAddress, room.count, arrival.baseAddress)
-            } while count < 0 && errno == EINTR
-            let came = Int(arrival[0].count)
-            let descriptors =
-                came == 0
-                ? []
-                : withUnsafeBytes(of: arrival[0].descriptors) { Array($0.bindMemory(to: Int32.self).prefix(came)) }
-            return Received(
-                count: count, isTruncated: arrival[0].flags & Int32(MSG_TRUNC) != 0,
-                sender: arrival[0].sender.uid, descriptors: descriptors)
-        }
+        var arrival = linux_arrival()
+        var count: Int
+        repeat {
+            count = linux_receive(rawValue, room.baseAddress, room.count, &arrival)
+        } while count < 0 && errno == EINTR
+        let came = Int(arrival.count)
+        let descriptors =
+            came == 0
+            ? [] : withUnsafeBytes(of: arrival.descriptors) { Array($0.bindMemory(to: Int32.self).prefix(came)) }
+        return Received(
+            count: count, isTruncated: arrival.flags & Int32(MSG_TRUNC) != 0, sender: arrival.sender.uid,
+            descriptors: descriptors)
     }
 
     /// Receives bytes of a stream without waiting; returns what recv(2) does.
