@@ -33,10 +33,6 @@ final class ServerSources {
         var shown: Int64?
     }
 
-    private struct Departed {
-        weak var source: (any Source)?
-    }
-
     private let monitor: StatusMonitor
     private let factory: SourceFactory
     /// Limited, because clients can make the daemon reload, and retry, at any rate.
@@ -46,8 +42,6 @@ final class ServerSources {
     private var entries: [ServerName: Entry] = [:]
     /// The names whose entries were pending.
     private var pending: [ServerName] = []
-    /// The sources of removed servers whose loads are still ending.
-    private var departed: [ServerName: Departed] = [:]
 
     init(monitor: StatusMonitor, factory: SourceFactory, logger: Logger) {
         self.monitor = monitor
@@ -74,16 +68,13 @@ final class ServerSources {
     /// Applies the limits and accounts of a new configuration.
     func prepare(_ limits: CheckLimits, _ accounts: Accounts) {
         factory.prepare(limits, accounts)
-        departed = departed.filter { $0.value.source != nil }
     }
 
     // MARK: Configured servers
 
     /// Adds a server.
     func add(_ name: ServerName, _ server: ServerConfiguration) {
-        // A load of its predecessor may still be ending.
-        let failure = start(server, of: name, predecessor: departed.removeValue(forKey: name)?.source)
-        monitor.add(server.definition(name: name, failure: failure))
+        monitor.add(server.definition(name: name, failure: start(server, of: name, predecessor: nil)))
     }
 
     /// Continues with a server that the monitor has restored.
@@ -118,10 +109,7 @@ final class ServerSources {
 
     /// Removes a server.
     func remove(_ name: ServerName, by caller: Caller? = nil) {
-        let source = takeSource(of: name)
-        source?.close()
-        // All other kinds of sources end when they are closed.
-        departed[name] = (source as? CheckSource).map { Departed(source: $0) }
+        takeSource(of: name)?.close()
         set(nil, of: name)
         try? monitor.remove(name, by: caller)
     }
