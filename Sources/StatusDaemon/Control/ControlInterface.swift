@@ -155,9 +155,7 @@ final class ControlInterface: MonitorService {
             let outcome = await reloader.reload(isDryRun: isDryRun, by: caller)
             if outcome != nil { await Self.waitUntilShown(monitor.selection, by: watcher) }
             switch outcome {
-            case .success(let reply):
-                var pieces = ReloadPieces(reply)
-                call.reply(inPieces: { pieces.writeNext(to: &$0) })
+            case .success(let reply): call.reply(reply)
             case .failure(let problem): call.fail(.reloadFailed(failed: [Failure(problem)]))
             case nil: call.hangUp()
             }
