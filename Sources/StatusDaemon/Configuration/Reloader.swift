@@ -38,8 +38,6 @@ final class Reloader {
     private var hasEnded = false
     /// Whether a reload was requested without waiting for it.
     private var isRequested = false
-    /// The client that made this request, if any.
-    private var requester: Caller?
     private let wakeUps: AsyncStream<Void>
     private let wakeUp: AsyncStream<Void>.Continuation
     /// Called at the end of a reload with the configuration; with nil if it was refused.
@@ -62,8 +60,8 @@ final class Reloader {
     func run() async {
         for await _ in wakeUps where isRequested || !next.isEmpty {
             let isDryRun = !isRequested && next.values.allSatisfy(\.isDryRun)
-            let caller = next.values.lazy.filter { !$0.isDryRun }.compactMap(\.caller).first ?? requester
-            (isRequested, requester) = (false, nil)
+            let caller = next.values.lazy.filter { !$0.isDryRun }.compactMap(\.caller).first
+            isRequested = false
             (current, next) = (next, [:])
             let outcome = await perform(isDryRun: isDryRun, for: caller)
             resumeCurrent(outcome)
@@ -74,11 +72,8 @@ final class Reloader {
     }
 
     /// Requests a reload without waiting for it.
-    ///
-    /// - Parameter caller: the client that requested it.
-    func request(by caller: Caller? = nil) {
+    func request() {
         isRequested = true
-        requester = caller
         wakeUp.yield()
     }
 
