@@ -28,8 +28,8 @@ final class DaemonParts {
     private let watcher: SelectionWatcher
     private let reloader: Reloader
     private let service: VarlinkService
-    /// The sockets to remove at the end.
-    private let passingSockets: [SocketFile]
+    /// The paths of the sockets to remove at the end, while the lock still keeps other daemons out of their directory.
+    private let passingSockets: [String]
     private let logger: Logger
 
     static func make(
@@ -62,7 +62,7 @@ final class DaemonParts {
         // If the service manager keeps the control socket, the socket next to it is not removed: clients that lost the
         // daemon connect to it, so that they do not start the daemon again.
         let listeners = inherited + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: mode) })
-        passingSockets = isInherited ? [] : ownSockets.compactMap { SocketFile(at: $0) }
+        passingSockets = isInherited ? [] : ownSockets
         monitor = StatusMonitor(restoring: state.memory, notesUnsaved: state.store != nil)
         reporter = try ServiceManagerReporter(verification: reading.verification)
         expiry = try ExpiryTimer(monitor: monitor)
@@ -159,7 +159,7 @@ final class DaemonParts {
         await factory.close()
         await keeper?.close()
         LogLimiter.logAllRepetitions()
-        for socket in passingSockets { socket.remove() }
+        for socket in passingSockets { unlink(socket) }
         // Otherwise the service manager would keep showing the last status.
         ServiceManager.notify(.status(""))
     }
