@@ -13,7 +13,6 @@ public struct NotifySettings: SourceSettings {
     /// Creates settings.
     public init(users: [String] = []) { self.users = users }
 
-    public var subject: NotifySettings { NotifySettings() }
     public var subjectParts: [String] { [] }
     public var requirements: [SourceRequirement] { users.map { .user($0) } }
 

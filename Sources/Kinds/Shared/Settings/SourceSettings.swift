@@ -12,9 +12,8 @@ public protocol SourceSettings: Equatable, Sendable {
     /// Reads the value of ``key``; returns nil if it turns the source off.
     static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> Self?
 
-    /// These settings without the permitted users; equal subjects describe the same source.
-    var subject: Self { get }
-    /// The parts of the subject, as texts that must not change between versions.
+    /// The parts of the subject, which are all settings but the permitted users, as texts that must not change between
+    /// versions.
     ///
     /// A restart keeps a status only if the subject is the same.
     var subjectParts: [String] { get }
@@ -23,7 +22,6 @@ public protocol SourceSettings: Equatable, Sendable {
 }
 
 extension SourceSettings {
-    public var subject: Self { self }
     public var requirements: [SourceRequirement] { [] }
 }
 
@@ -63,8 +61,6 @@ public struct AnySourceSettings: Sendable {
     public var key: String { type(of: base).key }
     /// How statuses are delivered.
     public var delivery: SourceDelivery { type(of: base).delivery }
-    /// The settings without the permitted users (``SourceSettings/subject``).
-    public var subject: AnySourceSettings { AnySourceSettings(base.subject) }
 
     /// A number that identifies the subject and is the same in all versions.
     ///
