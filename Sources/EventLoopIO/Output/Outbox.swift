@@ -36,10 +36,10 @@ package final class Outbox<Message: Sendable>: Sendable {
     ///   - message: what to send.
     ///   - size: its size in bytes.
     ///   - inPlace: whether it takes the position of the message that it replaces.
-    ///   - replaces: whether it replaces a given waiting message.
+    ///   - replaces: whether it replaces a given waiting message; nil if it replaces none.
     package func post(
         _ message: Message, size: Int, inPlace: Bool = false,
-        replacing replaces: @Sendable (Message) -> Bool = { _ in false }
+        replacing replaces: (@Sendable (Message) -> Bool)? = nil
     ) {
         let mustStart = state.withLock { $0.queue.add(message, size: size, inPlace: inPlace, replacing: replaces) }
         if mustStart { BlockingThread.start { self.work() } }

@@ -39,13 +39,13 @@ struct OutboxQueue<Message> {
     /// Adds a message of `size` bytes, and drops the oldest ones if there is no room for it.
     ///
     /// - Parameters:
-    ///   - replaces: whether it replaces a given waiting message, which then is not sent.
+    ///   - replaces: whether it replaces a given waiting message, which then is not sent; nil if it replaces none.
     ///   - inPlace: whether it takes the position of the replaced message, instead of the last position.
     /// - Returns: whether to start a sender.
     mutating func add(
-        _ message: Message, size: Int, inPlace: Bool = false, replacing replaces: (Message) -> Bool
+        _ message: Message, size: Int, inPlace: Bool = false, replacing replaces: ((Message) -> Bool)? = nil
     ) -> Bool {
-        if let position = entries.lastIndex(where: { replaces($0.message) }) {
+        if let replaces, let position = entries.lastIndex(where: { replaces($0.message) }) {
             self.size -= entries[position].size
             if inPlace {
                 entries[position] = Entry(message: message, size: size)

@@ -2,20 +2,16 @@
 
 import CLinux
 import Glibc
-import Synchronization
 
 /// Closes descriptors that other processes have sent, on one thread, because close(2) may block.
 ///
 /// Closing a TCP socket with SO_LINGER waits until its peer has read everything, so lingering is switched off first.
 /// Received descriptors are never used.
 enum ForeignDescriptors {
-    private enum Worker {
-        case none
-        /// A thread is running, and has this work left.
-        case running([@Sendable () -> Void])
+    private static let thread = Outbox<@Sendable () -> Void>(capacity: .max) { work in
+        work()
+    } reportLoss: { _ in
     }
-
-    private static let worker = Mutex(Worker.none)
 
     /// Closes descriptors that came with received bytes.
     static func close(_ descriptors: [Int32]) { perform { closeNow(descriptors) } }
@@ -37,40 +33,13 @@ enum ForeignDescriptors {
         }
     }
 
+    private static func perform(_ work: @escaping @Sendable () -> Void) { thread.post(work, size: 1) }
+
     private static func closeNow(_ descriptors: [Int32]) {
         for descriptor in descriptors {
             var off = linger(l_onoff: 0, l_linger: 0)
             setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &off, socklen_t(MemoryLayout<linger>.size))
             Glibc.close(descriptor)
-        }
-    }
-
-    private static func perform(_ work: @escaping @Sendable () -> Void) {
-        let mustStart = worker.withLock { worker in
-            switch worker {
-            case .none:
-                worker = .running([work])
-                return true
-            case .running(let next):
-                worker = .running(next + [work])
-                return false
-            }
-        }
-        if mustStart { BlockingThread.start(run) }
-    }
-
-    @Sendable private static func run() {
-        while true {
-            let next = worker.withLock { worker -> [@Sendable () -> Void] in
-                guard case .running(let next) = worker, !next.isEmpty else {
-                    worker = .none
-                    return []
-                }
-                worker = .running([])
-                return next
-            }
-            if next.isEmpty { return }
-            for work in next { work() }
         }
     }
 }
