@@ -69,23 +69,14 @@ struct FailedStart {
         guard !clients.isEmpty else { return false }
         let end = ContinuousClock.now + (isCorrected == nil ? Self.shortStay : Self.stay)
         while ContinuousClock.now < end {
-            await Self.pause(Self.interval)
+            try? await EventLoop.sleep(for: Self.interval)
             // The check comes first: the reason may no longer be true.
             if await isCorrected?() == true { return true }
             answer()
         }
-        await Self.pause(Self.grace)
+        try? await EventLoop.sleep(for: Self.grace)
         // Check as late as possible: until this process has ended, a requested start joins this one.
         return await isCorrected?() ?? false
-    }
-
-    private static func pause(_ time: Duration) async {
-        do {
-            try await EventLoop.sleep(for: time)
-        } catch {
-            // No timer can be created.
-            poll(nil, 0, Int32(time / .milliseconds(1)))
-        }
     }
 
     /// Accepts some clients and answers them, whatever they call.
