@@ -106,8 +106,7 @@ struct Daemon: Sendable {
     private static func failure(_ error: any Error) -> DaemonError {
         switch error {
         case let error as DaemonError: error
-        case .wrong(let problem) as ConfigurationReading.Failure: DaemonError(.configuration, "\(problem)")
-        case .unanswered(let problem) as ConfigurationReading.Failure: DaemonError(.system, "\(problem)")
+        case let error as ConfigurationReading.Failure: DaemonError(error.code, "\(error.problem)")
         default: DaemonError(.system, "\(error)")
         }
     }

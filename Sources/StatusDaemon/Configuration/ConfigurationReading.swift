@@ -17,18 +17,10 @@ final class ConfigurationReading {
     /// Called when the thread has ended.
     private var onEnd: [@Sendable () -> Void] = []
 
-    /// Why a reading failed.
-    enum Failure: Error {
-        /// The main file is invalid; another attempt fails until it is corrected.
-        case wrong(Problem)
-        /// A file or a user database does not answer, but may do so later.
-        case unanswered(Problem)
-
-        var problem: Problem {
-            switch self {
-            case .wrong(let problem), .unanswered(let problem): problem
-            }
-        }
+    /// Why a reading failed: the configuration, or the system if a file or a user database does not answer.
+    struct Failure: Error {
+        let code: DaemonError.Code
+        let problem: Problem
     }
 
     /// Creates a reader of the files at `location`; each reading has this timeout.
@@ -82,7 +74,7 @@ final class ConfigurationReading {
                 of: loaded.configuration.servers.values.compactMap(\.source), before: former?.accounts ?? Accounts())
             return .success(ReadConfiguration(loaded, accounts))
         } catch {
-            return .failure(.wrong(error))
+            return .failure(Failure(code: .configuration, problem: error))
         }
     }
 
@@ -92,6 +84,6 @@ final class ConfigurationReading {
             case .file(let path): path
             case .directories(let directories): directories.first ?? "configuration"
             }
-        return .unanswered(Problem(.error, at: Origin(file: place), reason: reason))
+        return Failure(code: .system, problem: Problem(.error, at: Origin(file: place), reason: reason))
     }
 }
