@@ -3,41 +3,37 @@
 import StatusModel
 import StatusSupport
 
-/// Binds the parameters of a statement, from the first to the last.
-struct Parameters {
-    private let statement: Statement
-    private var index: Int32 = 0
+/// A value of a parameter, as SQLite stores it.
+enum SQLValue { case integer(Int64), text(String) }
 
-    init(_ statement: Statement) { self.statement = statement }
+protocol SQLConvertible { var sqlValue: SQLValue { get } }
 
-    mutating func add(_ value: Int64?) throws(SQLiteError) {
-        try statement.bind(value, at: index)
-        index += 1
+extension Int64: SQLConvertible { var sqlValue: SQLValue { .integer(self) } }
+extension Int: SQLConvertible { var sqlValue: SQLValue { .integer(Int64(self)) } }
+extension UInt32: SQLConvertible { var sqlValue: SQLValue { .integer(Int64(self)) } }
+extension Bool: SQLConvertible { var sqlValue: SQLValue { .integer(self ? 1 : 0) } }
+extension Timestamp: SQLConvertible { var sqlValue: SQLValue { .integer(milliseconds) } }
+extension Duration: SQLConvertible { var sqlValue: SQLValue { .integer(microseconds) } }
+extension String: SQLConvertible { var sqlValue: SQLValue { .text(self) } }
+
+extension Statement {
+    /// Binds the parameters, from the first to the last; nil is null.
+    func bind(_ values: [(any SQLConvertible)?]) throws(SQLiteError) {
+        for (index, value) in zip(Int32(0)..., values) {
+            switch value?.sqlValue {
+            case .integer(let number): try bind(number, at: index)
+            case .text(let text): try bind(text, at: index)
+            case nil: try bind(Int64?.none, at: index)
+            }
+        }
     }
-
-    mutating func add(_ value: String?) throws(SQLiteError) {
-        try statement.bind(value, at: index)
-        index += 1
-    }
-
-    mutating func add(_ value: Int) throws(SQLiteError) { try add(Int64(value)) }
-
-    mutating func add(_ value: Bool) throws(SQLiteError) { try add(value ? 1 : 0) }
-
-    mutating func add(_ value: Timestamp?) throws(SQLiteError) { try add(value?.milliseconds) }
-
-    /// A time in microseconds.
-    mutating func add(_ value: Duration?) throws(SQLiteError) { try add(value?.microseconds) }
 }
 
 extension Database {
-    /// Runs a statement with parameters.
-    func run(
-        _ sql: String, _ write: (inout Parameters) throws(SQLiteError) -> Void
-    ) throws(SQLiteError) {
+    /// Runs a statement with these parameters.
+    func run(_ sql: String, _ values: [(any SQLConvertible)?]) throws(SQLiteError) {
         let statement = try statement(sql)
-        var parameters = Parameters(statement)
-        try write(&parameters)
+        try statement.bind(values)
         try statement.run()
     }
 

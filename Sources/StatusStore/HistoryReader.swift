@@ -89,8 +89,7 @@ final class HistoryReader {
             WHERE c.id > ? AND c.id <= ?\(condition) ORDER BY c.id LIMIT \(Self.pageSize)
             """)
         defer { statement.reset() }
-        var parameters = Parameters(statement)
-        for value in [page.last, page.end] + values { try parameters.add(value) }
+        try statement.bind([page.last, page.end] + values)
         var (rows, length) = (0, 0)
         while length < Self.pageLength {
             guard try statement.step() else {
@@ -116,27 +115,27 @@ final class HistoryReader {
         let statement = try database.statement(
             "SELECT c.id FROM changes c WHERE c.id <= ?\(condition) ORDER BY c.id DESC LIMIT 1 OFFSET ?")
         defer { statement.reset() }
-        var parameters = Parameters(statement)
-        for value in [end] + values + [Int64(limit - 1)] { try parameters.add(value) }
+        try statement.bind([end] + values + [limit - 1])
         return HistoryPage(last: try statement.step() ? (statement.integer(0) ?? 1) - 1 : 0, end: end)
     }
 
     /// The conditions of a query, and their parameters.
     ///
     /// The text contains no values, because the connection keeps a prepared statement for each text.
-    private func condition(_ query: HistoryQuery) throws(SQLiteError) -> (sql: String, values: [Int64]) {
-        var (sql, values) = ("", [Int64]())
+    private func condition(_ query: HistoryQuery) throws(SQLiteError) -> (sql: String, values: [(any SQLConvertible)?])
+    {
+        var (sql, values) = ("", [(any SQLConvertible)?]())
         if let server = query.server {
             sql += " AND c.server = ?"
             values.append(try number(of: server))
         }
         if let since = query.since {
             sql += " AND c.at >= ?"
-            values.append(since.milliseconds)
+            values.append(since)
         }
         if let until = query.until {
             sql += " AND c.at <= ?"
-            values.append(until.milliseconds)
+            values.append(until)
         }
         if let level = query.level {
             sql += " AND c.grade >= ?"

@@ -10,19 +10,13 @@ enum StateColumns {
         refreshable, revision
         """
 
-    static func write(_ state: ServerState, to parameters: inout Parameters) throws(SQLiteError) {
-        try parameters.add(state.description)
-        try parameters.add(state.source)
-        try parameters.add(state.phase.rawValue)
-        try parameters.add(state.status?.text.rawValue)
-        try parameters.add(state.status?.level.rawValue)
-        try parameters.add(state.status?.changedAt)
-        try parameters.add(state.status?.levelChangedAt)
-        try parameters.add(state.status?.updatedAt)
-        try parameters.add(state.message)
-        try parameters.add(state.isStale)
-        try parameters.add(state.isRefreshable)
-        try parameters.add(state.revision)
+    static func values(of state: ServerState) -> [(any SQLConvertible)?] {
+        let status = state.status
+        return [
+            state.description, state.source, state.phase.rawValue, status?.text.rawValue, status?.level.rawValue,
+            status?.changedAt, status?.levelChangedAt, status?.updatedAt, state.message, state.isStale,
+            state.isRefreshable, state.revision,
+        ]
     }
 
     /// Reads a state; nil if the row is damaged.
@@ -57,10 +51,7 @@ extension Status {
 extension Revisions {
     init(from columns: inout Columns) { self.init(updates: columns.count(), changes: columns.count()) }
 
-    func write(to parameters: inout Parameters) throws(SQLiteError) {
-        try parameters.add(updates)
-        try parameters.add(changes)
-    }
+    var values: [(any SQLConvertible)?] { [updates, changes] }
 }
 
 extension StoredServer {
@@ -71,23 +62,17 @@ extension StoredServer {
         """
     static let columnCount = 28
 
-    func write(to parameters: inout Parameters) throws(SQLiteError) {
-        try parameters.add(name.rawValue)
-        try StateColumns.write(memory.state, to: &parameters)
-        try parameters.add(memory.definition.placeholder)
-        try parameters.add(memory.definition.failure)
-        try parameters.add(memory.definition.timeToLive)
-        try parameters.add(memory.definition.interval)
-        try parameters.add(memory.definition.takesPosts)
-        try memory.followed.write(to: &parameters)
-        try parameters.add(memory.refreshedAt)
-        try parameters.add(memory.graceEnd)
-        try parameters.add(memory.ownTimeToLive)
-        try parameters.add(memory.staysStale)
-        try parameters.add(source.isGuest)
-        try parameters.add(source.subject)
-        try parameters.add(source.streak)
-        try parameters.add(source.timeToLiveUser.map { Int64($0) })
+    var values: [(any SQLConvertible)?] {
+        let definition = memory.definition
+        let defined: [(any SQLConvertible)?] = [
+            definition.placeholder, definition.failure, definition.timeToLive, definition.interval,
+            definition.takesPosts,
+        ]
+        let times: [(any SQLConvertible)?] = [
+            memory.refreshedAt, memory.graceEnd, memory.ownTimeToLive, memory.staysStale,
+        ]
+        return [name.rawValue] + StateColumns.values(of: memory.state) + defined + memory.followed.values + times
+            + [source.isGuest, source.subject, source.streak, source.timeToLiveUser]
     }
 
     /// Reads a server; nil if the row is damaged.
@@ -120,15 +105,10 @@ extension LogEntry {
         """
     static let columnCount = 18
 
-    func write(to parameters: inout Parameters) throws(SQLiteError) {
-        try parameters.add(revision)
-        try parameters.add(kind.rawValue)
-        try parameters.add(isOfSelected)
-        guard let state = snapshot?.state else { return }
-        try parameters.add(state.isSelected)
-        try parameters.add(state.isRefreshing)
-        try parameters.add(state.name.rawValue)
-        try StateColumns.write(state, to: &parameters)
+    var values: [(any SQLConvertible)?] {
+        let entry: [(any SQLConvertible)?] = [revision, kind.rawValue, isOfSelected]
+        guard let state = snapshot?.state else { return entry }
+        return entry + [state.isSelected, state.isRefreshing, state.name.rawValue] + StateColumns.values(of: state)
     }
 
     /// Reads an entry; nil if the row is damaged.
@@ -151,15 +131,9 @@ extension LogMemory {
         noted_at, noted_since_boot
         """
 
-    func write(to parameters: inout Parameters) throws(SQLiteError) {
-        try parameters.add(epoch.description)
-        try parameters.add(revision)
-        try followedOfAll.write(to: &parameters)
-        try followed.write(to: &parameters)
-        try parameters.add(selected?.rawValue)
-        try parameters.add(selectionRevision)
-        try parameters.add(notedAt.wall)
-        try parameters.add(notedAt.boot)
+    var values: [(any SQLConvertible)?] {
+        [epoch.description, revision] + followedOfAll.values + followed.values
+            + [selected?.rawValue, selectionRevision, notedAt.wall, notedAt.boot]
     }
 
     /// Reads the selection and the log; nil if the row is damaged.

@@ -22,23 +22,13 @@ extension StoreFile {
         let state = change.server
         let server = try state.map { state throws(SQLiteError) in try number(of: state.name) }
         newestChange = moment(of: change, at: now)
-        try database.run(Self.changeInsertion) { row throws(SQLiteError) in
-            try row.add(server)
-            try row.add(change.kind.rawValue)
-            try row.add(change.at)
-            try row.add(change.grade)
-            try row.add(newestChange)
-            try row.add(bootNumber)
-            try row.add(Int64(change.revision))
-            try row.add(state?.source)
-            try row.add(state?.phase.rawValue)
-            try row.add(state?.status?.text.rawValue)
-            try row.add(state?.status?.level.rawValue)
-            try row.add(state?.message)
-            try row.add(state?.isStale ?? false)
-            try row.add(change.omitted)
-            try row.add(change.user.map { Int64($0) })
-        }
+        try database.run(
+            Self.changeInsertion,
+            [
+                server, change.kind.rawValue, change.at, change.grade, newestChange, bootNumber, change.revision,
+                state?.source, state?.phase.rawValue, state?.status?.text.rawValue, state?.status?.level.rawValue,
+                state?.message, state?.isStale ?? false, change.omitted, change.user,
+            ])
         guard bootNumber == 0 else { return }
         bootNumber = database.lastRowID
         try database.execute("UPDATE changes SET life = id WHERE id = \(bootNumber)")
@@ -57,7 +47,7 @@ extension StoreFile {
 
     /// The number of a server in the history; a new server gets one.
     func number(of name: ServerName) throws(SQLiteError) -> Int64 {
-        try database.run(Self.nameInsertion) { row throws(SQLiteError) in try row.add(name.rawValue) }
+        try database.run(Self.nameInsertion, [name.rawValue])
         guard let number = try database.integer(Self.nameQuery, name.rawValue) else {
             throw SQLiteError(.damaged, "damaged: the table “names”")
         }

@@ -93,10 +93,8 @@ extension StoreFile {
         guard try database.integer(isEmpty) != nil else { return }
         for server in servers {
             let number = try number(of: server.name)
-            try database.run("UPDATE names SET grade = ? WHERE id = ?") { row throws(SQLiteError) in
-                try row.add(Level.grade(server.memory.state.countedLevel))
-                try row.add(number)
-            }
+            let level = server.memory.state.countedLevel
+            try database.run("UPDATE names SET grade = ? WHERE id = ?", [Level.grade(level), number])
         }
         try database.execute("INSERT INTO pruned VALUES (1, \(now.wall.milliseconds), 1)")
     }

@@ -135,26 +135,15 @@ final class StoreFile {
     func save(_ batch: StoreBatch, boot: String) throws(SQLiteError) {
         try database.transaction { () throws(SQLiteError) in
             if replacesState { try forgetState() }
-            for server in batch.servers {
-                try database.run(Self.serverInsertion) { row throws(SQLiteError) in try server.write(to: &row) }
-            }
-            for name in batch.removed {
-                try database.run("DELETE FROM servers WHERE name = ?") { row throws(SQLiteError) in
-                    try row.add(name.rawValue)
-                }
-            }
+            for server in batch.servers { try database.run(Self.serverInsertion, server.values) }
+            for name in batch.removed { try database.run("DELETE FROM servers WHERE name = ?", [name.rawValue]) }
             if batch.beginsHistory { try beginHistory(of: batch.servers, at: batch.log.notedAt) }
             for change in batch.changes { try append(change, since: batch.log.notedAt) }
-            for entry in batch.entries ?? [] {
-                try database.run(Self.entryInsertion) { row throws(SQLiteError) in try entry.write(to: &row) }
-            }
-            try database.run(Self.logInsertion) { row throws(SQLiteError) in
-                try row.add(batch.entries != nil)
-                try row.add(boot)
-                try row.add(batch.configuredSelection?.rawValue)
-                try row.add(batch.historyClock)
-                try batch.log.write(to: &row)
-            }
+            for entry in batch.entries ?? [] { try database.run(Self.entryInsertion, entry.values) }
+            let daemon: [(any SQLConvertible)?] = [
+                batch.entries != nil, boot, batch.configuredSelection?.rawValue, batch.historyClock,
+            ]
+            try database.run(Self.logInsertion, daemon + batch.log.values)
         }
         replacesState = false
     }
