@@ -21,12 +21,23 @@ public enum Journal {
     /// While the journal, or the reader of standard error, does not read, at most 1 MiB waits and the oldest messages
     /// are dropped. The function is called on the thread that writes them.
     public static func reportLosses(to handler: @escaping @Sendable (Int) -> Void) {
-        LogOutbox.reportLosses(to: handler)
+        onLoss.withLock { $0 = handler }
+    }
+
+    private static let onLoss = Mutex<@Sendable (Int) -> Void>({ _ in })
+
+    /// The messages on their way to the journal or to standard error, which may block a writer indefinitely.
+    ///
+    /// Its limit of 1 MiB is room for hundreds of the longest messages.
+    static let outbox = Outbox<@Sendable () -> Void>(capacity: 1 << 20) { write in
+        write()
+    } reportLoss: { count in
+        onLoss.withLock { $0 }(count)
     }
 
     /// Waits until all messages have been written, up to `limit`.
     @EventLoop
-    public static func drain(within limit: Duration) async { await LogOutbox.shared.drain(within: limit) }
+    public static func drain(within limit: Duration) async { await outbox.drain(within: limit) }
 
     /// Creates a handler for the journal if standard error is connected to it, else for lines of text on standard
     /// error.
@@ -40,20 +51,4 @@ public enum Journal {
         handler.logLevel = level
         return handler
     }
-}
-
-/// The log messages on their way to the journal or to standard error, which may block a writer indefinitely.
-enum LogOutbox {
-    /// The limit in bytes: room for hundreds of the longest messages.
-    private static let capacity = 1024 * 1024
-    private static let onLoss = Mutex<@Sendable (Int) -> Void>({ _ in })
-
-    static let shared = Outbox<@Sendable () -> Void>(capacity: capacity) { write in
-        write()
-    } reportLoss: { count in
-        onLoss.withLock { $0 }(count)
-    }
-
-    /// Sets the function to call with the number of dropped messages, when the receiver reads again.
-    static func reportLosses(to handler: @escaping @Sendable (Int) -> Void) { onLoss.withLock { $0 = handler } }
 }

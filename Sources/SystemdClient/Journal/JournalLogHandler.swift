@@ -78,7 +78,7 @@ public struct JournalLogHandler: LogHandler {
     public func log(event: LogEvent) {
         let metadata = event.merged(with: metadata, metadataProvider)
         let fields = fields(of: event, metadata)
-        LogOutbox.shared.post(
+        Journal.outbox.post(
             { [fallback] in if !Self.send(fields) { fallback.write(event, metadata) } }, size: fields.bytes.count)
     }
 
