@@ -19,8 +19,14 @@ enum FileFinding: Sendable, Equatable {
 
     private static func find(_ path: UnsafePointer<CChar>) -> FileFinding {
         var status = stat()
-        if stat(path, &status) == 0 { return .found(FoundFile(String(cString: path), status)) }
+        if stat(path, &status) == 0 { return .found(file(path, status)) }
         return failure(errno)
+    }
+
+    private static func file(_ path: UnsafePointer<CChar>, _ status: stat) -> FoundFile {
+        FoundFile(
+            path: String(cString: path), changedAt: Timestamp(status.st_mtim), size: Int(status.st_size),
+            isRegular: status.st_mode & S_IFMT == S_IFREG)
     }
 
     private static func failure(_ number: Int32) -> FileFinding {
@@ -66,20 +72,7 @@ struct FoundFile: Sendable, Equatable {
     /// The size in bytes.
     var size: Int
     /// Whether this is a regular file or a link to one; false for a directory, for example.
-    var isRegular: Bool
-
-    init(path: String, changedAt: Timestamp, size: Int, isRegular: Bool = true) {
-        self.path = path
-        self.changedAt = changedAt
-        self.size = size
-        self.isRegular = isRegular
-    }
-
-    init(_ path: String, _ status: stat) {
-        self.init(
-            path: path, changedAt: Timestamp(status.st_mtim), size: Int(status.st_size),
-            isRegular: status.st_mode & S_IFMT == S_IFREG)
-    }
+    var isRegular = true
 
     /// The last component of the path.
     var name: Substring { path.split(separator: "/").last ?? "/" }
