@@ -30,7 +30,7 @@ public enum WorkerMessage {
 }
 
 /// The first message of a worker: it is ready, or cannot start for some reason.
-public struct WorkerGreeting: JSONReadable, JSONWritable, Sendable {
+public struct WorkerGreeting: JSONStructure {
     /// The reason why the worker takes no calls; nil if it is ready.
     public var refusal: String?
 
@@ -44,9 +44,7 @@ public struct WorkerGreeting: JSONReadable, JSONWritable, Sendable {
         }
     }
 
-    public func write(to writer: inout JSONWriter) {
-        writer.object { $0.member("refusal", refusal) }
-    }
+    public func writeMembers(to writer: inout JSONWriter) { writer.member("refusal", refusal) }
 }
 
 /// The answer of a worker to a call.

@@ -8,17 +8,6 @@ import StatusModel
 
 /// Checks the files with certificate authorities: readability, and whether libcurl may reuse what it has read.
 struct Authorities {
-    /// Identifies a version of a file.
-    private struct Version: Equatable {
-        var file: [UInt]
-        var changedAt: [Int]
-
-        init(_ status: stat) {
-            file = [UInt(status.st_dev), UInt(status.st_ino), UInt(status.st_size)]
-            changedAt = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec]
-        }
-    }
-
     /// The maximum size of a file, in bytes.
     private static let maximumBytes = 1 << 20
     /// How many seconds libcurl may keep the system's authorities while their file is unchanged.
@@ -27,12 +16,12 @@ struct Authorities {
     /// The system's file, if any.
     private let systemFile: String?
     /// The version of the system's file before libcurl read it.
-    private let systemVersion: Version?
+    private let systemVersion: [Int]?
 
     /// - Parameter systemFile: the file that libcurl reads for a request that names none.
     init(systemFile: String?) {
         self.systemFile = systemFile
-        systemVersion = systemFile.flatMap { Self.status($0) }.map { Version($0) }
+        systemVersion = systemFile.flatMap(Self.version)
     }
 
     /// Returns how many seconds libcurl may keep or reuse the authorities of a request; 0 for neither.
@@ -46,7 +35,7 @@ struct Authorities {
             if request.isSecure { try Self.check(file) }
             return 0
         }
-        let isCurrent = systemFile.flatMap { Self.status($0) }.map { Version($0) } == systemVersion
+        let isCurrent = systemFile.flatMap(Self.version) == systemVersion
         return isCurrent ? Self.longestLifetime : 0
     }
 
@@ -64,6 +53,14 @@ struct Authorities {
     private static func status(_ path: String) -> stat? {
         var status = stat()
         return stat(path, &status) == 0 ? status : nil
+    }
+
+    /// Identifies the version of a file: its device, number, size and times.
+    private static func version(_ path: String) -> [Int]? {
+        guard let status = status(path) else { return nil }
+        let (modified, changed) = (status.st_mtim, status.st_ctim)
+        return [Int(bitPattern: UInt(status.st_dev)), Int(bitPattern: UInt(status.st_ino)), Int(status.st_size)]
+            + [modified.tv_sec, modified.tv_nsec, changed.tv_sec, changed.tv_nsec]
     }
 
     private static func failure(_ path: String, _ reason: String) -> HTTPFailure {

@@ -3,7 +3,7 @@
 public import Varlink
 
 /// The outcome of an HTTP request.
-public enum HTTPOutcome: JSONReadable, JSONWritable, Sendable, Equatable {
+public enum HTTPOutcome: JSONStructure, Equatable {
     /// The response is as expected: its status code, and the duration of the request.
     case expected(statusCode: Int, duration: Duration)
     /// There is no response, or an unexpected one, for this reason.
@@ -33,15 +33,13 @@ public enum HTTPOutcome: JSONReadable, JSONWritable, Sendable, Equatable {
         }
     }
 
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            switch self {
-            case .expected(let statusCode, let duration):
-                writer.member("statusCode", statusCode)
-                writer.member("duration", Int(duration / .microseconds(1)))
-            case .unexpected(let reason): writer.member("unexpected", reason)
-            case .notMade(let reason): writer.member("notMade", reason)
-            }
+    public func writeMembers(to writer: inout JSONWriter) {
+        switch self {
+        case .expected(let statusCode, let duration):
+            writer.member("statusCode", statusCode)
+            writer.member("duration", Int(duration / .microseconds(1)))
+        case .unexpected(let reason): writer.member("unexpected", reason)
+        case .notMade(let reason): writer.member("notMade", reason)
         }
     }
 }

@@ -24,7 +24,7 @@ public struct HTTPRequest: Sendable, Equatable {
     public subscript<Value>(dynamicMember path: KeyPath<HTTPSettings, Value>) -> Value { settings[keyPath: path] }
 }
 
-extension HTTPRequest: JSONReadable, JSONWritable {
+extension HTTPRequest: JSONStructure {
     public init(from reader: inout JSONReader) throws(JSONError) {
         self.init(HTTPSettings(url: ""), timeout: .zero)
         try reader.object { name, reader throws(JSONError) in
@@ -36,39 +36,26 @@ extension HTTPRequest: JSONReadable, JSONWritable {
             case "certificateAuthority": settings.certificateAuthority = try String(from: &reader)
             case "redirects": settings.redirects = try Int(from: &reader)
             case "timeout": timeout = .microseconds(try Int(from: &reader))
-            case "statusCodes": settings.statusCodes = try [CodeRange](from: &reader).map(\.range)
+            case "statusCodes":
+                settings.statusCodes = try [[Int]](from: &reader).map { ends throws(JSONError) in
+                    guard ends.count == 2, ends[0] <= ends[1] else { throw reader.error(.syntax) }
+                    return ends[0]...ends[1]
+                }
             case "contains": settings.contains = try String(from: &reader)
             default: throw .unknownMember(name)
             }
         }
     }
 
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("url", settings.url)
-            writer.member("method", settings.method)
-            writer.member("headers", settings.headers)
-            writer.member("userAgent", userAgent)
-            writer.member("certificateAuthority", settings.certificateAuthority)
-            writer.member("redirects", settings.redirects)
-            writer.member("timeout", Int(timeout / .microseconds(1)))
-            writer.member("statusCodes", settings.statusCodes.map { CodeRange(range: $0) })
-            writer.member("contains", settings.contains)
-        }
-    }
-
-    /// A range of status codes, as an array of the first and the last one.
-    private struct CodeRange: JSONReadable, JSONWritable {
-        let range: ClosedRange<Int>
-
-        init(range: ClosedRange<Int>) { self.range = range }
-
-        init(from reader: inout JSONReader) throws(JSONError) {
-            let ends = try [Int](from: &reader)
-            guard ends.count == 2, ends[0] <= ends[1] else { throw reader.error(.syntax) }
-            range = ends[0]...ends[1]
-        }
-
-        func write(to writer: inout JSONWriter) { [range.lowerBound, range.upperBound].write(to: &writer) }
+    public func writeMembers(to writer: inout JSONWriter) {
+        writer.member("url", settings.url)
+        writer.member("method", settings.method)
+        writer.member("headers", settings.headers)
+        writer.member("userAgent", userAgent)
+        writer.member("certificateAuthority", settings.certificateAuthority)
+        writer.member("redirects", settings.redirects)
+        writer.member("timeout", Int(timeout / .microseconds(1)))
+        writer.member("statusCodes", settings.statusCodes.map { [$0.lowerBound, $0.upperBound] })
+        writer.member("contains", settings.contains)
     }
 }

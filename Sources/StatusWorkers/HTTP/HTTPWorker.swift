@@ -2,7 +2,6 @@
 
 import CLinux
 import Glibc
-import Varlink
 
 /// A process that makes HTTP requests for the daemon, which is connected to its standard input.
 ///

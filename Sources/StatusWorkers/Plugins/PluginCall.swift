@@ -4,7 +4,7 @@ public import SourceKinds
 public import Varlink
 
 /// The settings of a plugin are also the call to a worker that runs it.
-extension ExecSettings: JSONReadable, JSONWritable {
+extension ExecSettings: JSONStructure {
     public init(from reader: inout JSONReader) throws(JSONError) {
         self.init(command: [])
         try reader.object { name, reader throws(JSONError) in
@@ -14,11 +14,11 @@ extension ExecSettings: JSONReadable, JSONWritable {
         if command.isEmpty { throw .missingMember("command") }
     }
 
-    public func write(to writer: inout JSONWriter) { writer.object { $0.member("command", command) } }
+    public func writeMembers(to writer: inout JSONWriter) { writer.member("command", command) }
 }
 
 /// The outcome of a plugin: how it ended and what it wrote.
-public struct PluginOutcome: JSONReadable, JSONWritable, Sendable, Equatable {
+public struct PluginOutcome: JSONStructure, Equatable {
     /// How a plugin ended.
     public enum Ending: Sendable, Equatable {
         /// It exited with this status.
@@ -64,16 +64,14 @@ public struct PluginOutcome: JSONReadable, JSONWritable, Sendable, Equatable {
         self.init(ending, output: output, errors: errors, leavesProcesses: leavesProcesses)
     }
 
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            switch ending {
-            case .exited(let status): writer.member("exitStatus", status)
-            case .signaled(let number): writer.member("signal", number)
-            case .notStarted(let reason): writer.member("notStarted", reason)
-            }
-            writer.member("output", output)
-            writer.member("errors", errors)
-            writer.member("leavesProcesses", leavesProcesses)
+    public func writeMembers(to writer: inout JSONWriter) {
+        switch ending {
+        case .exited(let status): writer.member("exitStatus", status)
+        case .signaled(let number): writer.member("signal", number)
+        case .notStarted(let reason): writer.member("notStarted", reason)
         }
+        writer.member("output", output)
+        writer.member("errors", errors)
+        writer.member("leavesProcesses", leavesProcesses)
     }
 }

@@ -3,7 +3,6 @@
 import EventLoopIO
 import Glibc
 import SourceKinds
-import Varlink
 
 /// A process that runs plugins for the daemon, which is connected to its standard input.
 ///

@@ -35,7 +35,7 @@ extension FileSettings: WorkerCall {
     }
 }
 
-extension FileSettings: JSONReadable, JSONWritable {
+extension FileSettings: JSONStructure {
     public init(from reader: inout JSONReader) throws(JSONError) {
         self.init(path: "")
         try reader.object { name, reader throws(JSONError) in
@@ -49,18 +49,16 @@ extension FileSettings: JSONReadable, JSONWritable {
         }
     }
 
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("path", path)
-            writer.member("age", age.map { Int($0 / .milliseconds(1)) })
-            writer.member("size", size)
-            writer.member("exists", exists)
-        }
+    public func writeMembers(to writer: inout JSONWriter) {
+        writer.member("path", path)
+        writer.member("age", age.map { Int($0 / .milliseconds(1)) })
+        writer.member("size", size)
+        writer.member("exists", exists)
     }
 }
 
 /// The answer of a worker that checked a file.
-struct FileAnswer: WorkerAnswer, JSONWritable, Equatable {
+struct FileAnswer: WorkerAnswer, JSONStructure, Equatable {
     /// The result, or the reason why there is none.
     let result: Result<CheckResult, CheckFailure>
 
@@ -82,14 +80,12 @@ struct FileAnswer: WorkerAnswer, JSONWritable, Equatable {
         result = level.map { .success(CheckResult($0, text)) } ?? .failure(CheckFailure(text))
     }
 
-    func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            switch result {
-            case .success(let found):
-                writer.member("level", found.level.rawValue)
-                writer.member("text", found.text)
-            case .failure(let failure): writer.member("text", failure.description)
-            }
+    func writeMembers(to writer: inout JSONWriter) {
+        switch result {
+        case .success(let found):
+            writer.member("level", found.level.rawValue)
+            writer.member("text", found.text)
+        case .failure(let failure): writer.member("text", failure.description)
         }
     }
 }
