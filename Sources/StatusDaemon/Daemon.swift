@@ -4,14 +4,8 @@ import CLinux
 import EventLoopIO
 import Glibc
 import Logging
-import ServiceLifecycle
-import SourceKinds
 import StatusConfiguration
-import StatusInterface
-import StatusModel
-import StatusMonitor
 import SystemdClient
-import Varlink
 
 /// The daemon, which makes its parts and runs them.
 struct Daemon: Sendable {

@@ -6,7 +6,6 @@ import Logging
 import ServiceLifecycle
 import StatusConfiguration
 import StatusInterface
-import StatusModel
 import StatusMonitor
 import StatusStore
 import SystemdClient

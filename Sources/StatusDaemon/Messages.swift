@@ -2,7 +2,6 @@
 
 import Logging
 import SourceKinds
-import StatusConfiguration
 import StatusModel
 import SystemdClient
 

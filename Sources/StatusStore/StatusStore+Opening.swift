@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import StatusMonitor
 
 /// Opening the file, and setting aside a file that cannot be used.
 extension StatusStore {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import StatusInterface
-import StatusModel
 import StatusSupport
-import Varlink
 
 /// The command `statusctl history`.
 enum HistoryCommand {

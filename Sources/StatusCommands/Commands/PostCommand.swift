@@ -4,7 +4,6 @@ import SourceKinds
 import StatusInterface
 import StatusModel
 import StatusSupport
-import Varlink
 
 /// The command `statusctl post`.
 enum PostCommand {

@@ -3,7 +3,6 @@
 import StatusInterface
 import StatusModel
 import StatusSupport
-import Varlink
 
 /// The command `statusctl reload`.
 enum ReloadCommand {

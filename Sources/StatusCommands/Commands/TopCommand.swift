@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
-import StatusInterface
 import StatusSupport
-import Varlink
 
 /// The command `statusctl top`.
 enum TopCommand {

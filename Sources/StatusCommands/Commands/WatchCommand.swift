@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import EventLoopIO
 import StatusInterface
 import StatusModel
 import StatusSupport

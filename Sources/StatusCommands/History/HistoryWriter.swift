@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
-import StatusInterface
 import StatusModel
 
 /// Writes changes as lines or as JSON.

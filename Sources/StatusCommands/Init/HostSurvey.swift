@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import StatusModel
-
 /// What a host has that is worth following.
 struct HostSurvey {
     /// A service of systemd, as `systemctl show` describes it.

@@ -5,7 +5,6 @@ import Glibc
 import StatusInterface
 import StatusModel
 import StatusSupport
-import Varlink
 
 /// Runs `top`: reads keys and events, and draws what the model says.
 @EventLoop

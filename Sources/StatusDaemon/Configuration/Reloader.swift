@@ -3,7 +3,6 @@
 import EventLoopIO
 import Logging
 import SourceKinds
-import StatusConfiguration
 import StatusInterface
 import StatusModel
 import SystemdClient

@@ -4,7 +4,6 @@ import EventLoopIO
 import Logging
 import SourceKinds
 import StatusConfiguration
-import StatusInterface
 import StatusModel
 import StatusMonitor
 import StatusSources

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import EventLoopIO
-
 /// The replies to a call with `more`, with the errors of its interface.
 ///
 /// Once it is released, the remaining replies are dropped (``VarlinkReplies``).
