@@ -73,9 +73,7 @@
                 let subscription: NotificationSubscription
 
                 /// Waits for the next notification; `nil` once the task is cancelled.
-                public mutating func next() async -> Notification? {
-                    await next(isolation: #isolation)
-                }
+                public mutating func next() async -> Notification? { await next(isolation: #isolation) }
 
                 /// Waits for the next notification on the caller's actor; `nil` once the task is cancelled.
                 ///

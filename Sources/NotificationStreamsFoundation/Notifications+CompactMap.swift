@@ -37,9 +37,7 @@
                 let transform: @Sendable (Notification) -> Value?
 
                 /// Waits for the next value; `nil` once the task is cancelled.
-                public mutating func next() async -> Value? {
-                    await next(isolation: #isolation)
-                }
+                public mutating func next() async -> Value? { await next(isolation: #isolation) }
 
                 /// Waits for the next value on the caller's actor; `nil` once the task is cancelled.
                 public mutating func next(isolation actor: isolated (any Actor)?) async -> Value? {

@@ -151,9 +151,7 @@ struct CommandFailure: Error {
         case .refreshFailed(let server, let reason):
             return "cannot refresh \(visible(server)): \(visible(reason))"
         case .waitTimedOut(let server?):
-            guard server.status != nil else {
-                return "timed out: \(server.name): \(ServerText.headline(server))"
-            }
+            guard server.status != nil else { return "timed out: \(server.name): \(ServerText.headline(server))" }
             return "timed out: \(server.name) is “\(server.headline)” (\(ServerText.levelWord(server)))"
         case .service(.permissionDenied):
             return "permission denied; use sudo, or add the user to the group statusd"

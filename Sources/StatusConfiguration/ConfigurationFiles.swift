@@ -76,8 +76,7 @@ struct ConfigurationFiles: Equatable {
     /// `/dev/null`.
     static func find(at location: ConfigurationLocation) -> ConfigurationFiles {
         switch location {
-        case .file(let path):
-            return ConfigurationFiles(main: path)
+        case .file(let path): return ConfigurationFiles(main: path)
         case .directories(let directories):
             var files = ConfigurationFiles()
             let directories = directories.filter { files.isSearchable($0) }

@@ -15,9 +15,7 @@ enum ConfigurationText {
         func problem(_ reason: String) -> Problem { Problem(.error, at: Origin(file: path), reason: reason) }
         // Without O_NONBLOCK, a named pipe without a writer would block the daemon indefinitely.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else {
-            throw Problem(unreadable: path, errno: errno)
-        }
+        guard descriptor >= 0 else { throw Problem(unreadable: path, errno: errno) }
         defer { close(descriptor) }
         var status = stat()
         // A link to /dev/null counts as an empty file (UAPI.6).

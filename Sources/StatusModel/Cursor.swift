@@ -37,9 +37,7 @@ public struct Epoch: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Returns a new epoch that differs from all others.
-    public static func random() -> Epoch {
-        Epoch(high: .random(in: 1 ... .max), low: .random(in: 0 ... .max))
-    }
+    public static func random() -> Epoch { Epoch(high: .random(in: 1 ... .max), low: .random(in: 0 ... .max)) }
 
     /// Parses the form of ``description``; any other text is ``none``.
     public init(_ text: String) {

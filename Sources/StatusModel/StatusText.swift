@@ -127,8 +127,7 @@ public enum InvalidStatus: Error, Hashable, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .empty: "the text is empty"
-        case .tooLong(let length):
-            "the text has \(length) bytes, more than \(StatusText.maximumLength)"
+        case .tooLong(let length): "the text has \(length) bytes, more than \(StatusText.maximumLength)"
         }
     }
 }

@@ -71,9 +71,7 @@ public enum TimeSpan {
 
     private static func isDigit(_ character: Character) -> Bool { character.isASCII && character.isNumber }
 
-    private static func microseconds(of unit: Substring) -> Int64? {
-        units.first { $0.name == unit }?.microseconds
-    }
+    private static func microseconds(of unit: Substring) -> Int64? { units.first { $0.name == unit }?.microseconds }
 
     /// Writes a time span with its two largest units, as systemd does: `1min 30s`.
     public static func text(_ duration: Duration) -> String {

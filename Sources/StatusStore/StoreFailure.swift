@@ -28,8 +28,7 @@ public struct StoreFailure: Error, Sendable, Equatable, CustomStringConvertible 
         case let error as StoreFailure: self = error
         case let error as SQLiteError where error.code == .inaccessible:
             self.init(Self.problem(ofDirectoryOf: path) ?? error.description)
-        case let error as SQLiteError where error.code == .busy:
-            self.init("another program has locked it (\(error))")
+        case let error as SQLiteError where error.code == .busy: self.init("another program has locked it (\(error))")
         case let error as SQLiteError where error.code == .outOfDescriptors:
             self.init("\(error); raise LimitNOFILE= of the service")
         default: self.init("\(error)")

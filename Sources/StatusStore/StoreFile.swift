@@ -87,9 +87,7 @@ final class StoreFile {
         var columns = Columns(daemon)
         let (isComplete, isOfThisBoot) = (columns.flag(), columns.text() == boot)
         (contents.configuredSelection, contents.historyClock) = (columns.name(), columns.time())
-        guard let log = LogMemory(from: &columns) else {
-            throw SQLiteError(.damaged, "damaged: the table “daemon”")
-        }
+        guard let log = LogMemory(from: &columns) else { throw SQLiteError(.damaged, "damaged: the table “daemon”") }
         let servers = try loadServers(&contents)
         var memory = LedgerMemory(log: log, servers: servers, isOfThisBoot: isOfThisBoot)
         let entries = isComplete ? try loadEntries(upTo: log.revision) : nil
@@ -169,7 +167,5 @@ final class StoreFile {
     private static let entryInsertion =
         "REPLACE INTO events (\(LogEntry.columns)) VALUES (\(places(LogEntry.columnCount)))"
 
-    private static func places(_ count: Int) -> String {
-        String(repeating: "?, ", count: count - 1) + "?"
-    }
+    private static func places(_ count: Int) -> String { String(repeating: "?, ", count: count - 1) + "?" }
 }

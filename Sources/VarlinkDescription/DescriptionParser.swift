@@ -152,9 +152,7 @@ struct DescriptionParser {
     private mutating func word(
         _ expected: String, where isValid: (String) -> Bool
     ) throws(InterfaceDescriptionError) -> String {
-        guard case .word(let word) = current.kind, isValid(word) else {
-            throw current.error("expected \(expected)")
-        }
+        guard case .word(let word) = current.kind, isValid(word) else { throw current.error("expected \(expected)") }
         position += 1
         return word
     }

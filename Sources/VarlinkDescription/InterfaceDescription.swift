@@ -73,9 +73,7 @@ public struct InterfaceDescription: Sendable, Hashable {
     }
 
     /// Its methods.
-    public var methods: [Member] {
-        members.filter { if case .method = $0.kind { true } else { false } }
-    }
+    public var methods: [Member] { members.filter { if case .method = $0.kind { true } else { false } } }
 }
 
 /// An error in a description, and its position.

@@ -17,9 +17,7 @@ extension Generator {
         /// Its parameters as a function's parameters.
         var arguments: [String] { parameters.map { "\($0.name): \($0.type)\($0.isOptional ? " = nil" : "")" } }
         /// The parameters as a value.
-        var value: String {
-            "\(parametersType)(\(parameters.map(\.argument).joined(separator: ", ")))"
-        }
+        var value: String { "\(parametersType)(\(parameters.map(\.argument).joined(separator: ", ")))" }
     }
 
     private func methods() throws(GenerationError) -> [Method] {

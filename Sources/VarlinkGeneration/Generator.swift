@@ -46,8 +46,7 @@ public struct Generator {
             case .type(let type) where options.types[member.name] == nil:
                 try write(
                     type, named: SwiftNames.type(member.name), of: member.name, documentation: member.documentation)
-            case .method(let parameters, let reply):
-                try writeMessages(of: member.name, parameters, reply)
+            case .method(let parameters, let reply): try writeMessages(of: member.name, parameters, reply)
             case .type, .error: break
             }
         }

@@ -211,9 +211,7 @@ public enum UnixSocket {
         let socket = try make(type, receives: type == datagram)
         // The mode of a socket's descriptor, less the umask, becomes the mode of its file (Linux), so it is never
         // wider.
-        guard fchmod(socket.rawValue, mode) == 0 else {
-            throw IOError(errno: errno, "cannot set the mode of \(path)")
-        }
+        guard fchmod(socket.rawValue, mode) == 0 else { throw IOError(errno: errno, "cannot set the mode of \(path)") }
         let failure = try UnixAddress.path(path).withSocketAddress {
             Glibc.bind(socket.rawValue, $0, $1) == 0 ? 0 : errno
         }

@@ -37,14 +37,10 @@ final class LatestIdentity<Identity: Equatable & Sendable, Failure: Error>: Send
     }
 
     /// Records a body's error, which ends the call unless the body was superseded.
-    func bodyFailed(_ error: Failure) {
-        machine.withLock { $0.bodyFailed(error) }?.resume()
-    }
+    func bodyFailed(_ error: Failure) { machine.withLock { $0.bodyFailed(error) }?.resume() }
 
     /// The first error.
-    var failure: Failure? {
-        machine.withLock { $0.failure }
-    }
+    var failure: Failure? { machine.withLock { $0.failure } }
 
     /// Waits until an identity can be taken, or none will come, or the task is cancelled.
     private func change() async {

@@ -21,9 +21,7 @@ struct LatestIdentityStateMachine<Identity: Equatable, Failure: Error>: ~Copyabl
     /// The identity received last, whether or not its body has begun.
     private var newest: Identity?
 
-    init() {
-        self.init(.idle(nil), newest: nil)
-    }
+    init() { self.init(.idle(nil), newest: nil) }
 
     private init(_ state: consuming State, newest: Identity?) {
         self.state = state

@@ -13,14 +13,10 @@ public struct RefreshAction: Sendable {
     private let action: @Sendable () async -> Void
 
     /// Creates an action from a closure, which should end soon after its task is cancelled.
-    public init(_ action: @escaping @Sendable () async -> Void) {
-        self.action = action
-    }
+    public init(_ action: @escaping @Sendable () async -> Void) { self.action = action }
 
     /// Runs the action in the caller's task, and returns when it has ended.
     ///
     /// Cancelling that task therefore cancels the action.
-    public func callAsFunction() async {
-        await action()
-    }
+    public func callAsFunction() async { await action() }
 }

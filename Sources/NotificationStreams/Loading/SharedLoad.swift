@@ -61,9 +61,7 @@ public final class SharedLoad<Value: Sendable, Failure: Error>: Sendable {
     /// Shares the running load, or begins one, and returns its value.
     ///
     /// - Throws: The error of the load or of ``result()``, which separates the two.
-    public func load() async throws -> Value {
-        try await result().get()
-    }
+    public func load() async throws -> Value { try await result().get() }
 
     /// Shares the running load, or begins one, and returns its value or its error.
     ///
@@ -88,31 +86,21 @@ public final class SharedLoad<Value: Sendable, Failure: Error>: Sendable {
     /// Cancels the running load and releases its callers with a `CancellationError`.
     ///
     /// The next call begins another load once the cancelled one has ended. A kept value stays.
-    public func cancel() {
-        perform { $0.cancelled() }
-    }
+    public func cancel() { perform { $0.cancelled() } }
 
     /// The value, if one is kept.
-    public var value: Value? {
-        machine.withLock { $0.value }
-    }
+    public var value: Value? { machine.withLock { $0.value } }
 
     /// Whether a caller is waiting.
-    public var isLoading: Bool {
-        callers > 0
-    }
+    public var isLoading: Bool { callers > 0 }
 
     /// The number of callers that are waiting.
-    public var callers: Int {
-        machine.withLock { $0.callers }
-    }
+    public var callers: Int { machine.withLock { $0.callers } }
 
     private func perform(_ event: (inout Machine) -> Machine.Action) {
         switch machine.withLock({ event(&$0) }) {
-        case .none:
-            break
-        case .begin(let id):
-            begin(id)
+        case .none: break
+        case .begin(let id): begin(id)
         case .resume(let callers, let result, let task):
             task?.cancel()
             for caller in callers {
@@ -141,7 +129,5 @@ extension SharedLoad where Failure == Never {
     /// Shares the running load, or begins one, and returns its value.
     ///
     /// - Throws: The error of ``result()``; the load itself cannot fail.
-    public func load() async throws(CancellationError) -> Value {
-        try await result().get()
-    }
+    public func load() async throws(CancellationError) -> Value { try await result().get() }
 }

@@ -34,13 +34,9 @@ struct SharedLoadStateMachine<Value: Sendable, Failure: Error>: ~Copyable {
 
     private var state: State
 
-    init() {
-        self.init(.idle)
-    }
+    init() { self.init(.idle) }
 
-    private init(_ state: consuming State) {
-        self.state = state
-    }
+    private init(_ state: consuming State) { self.state = state }
 
     /// The value that is kept.
     var value: Value? {

@@ -22,8 +22,7 @@ struct NotificationStateMachine: ~Copyable {
         switch policy {
         case .bufferingOldest(let limit), .bufferingNewest(let limit):
             precondition(limit >= 0, "a buffer of notifications cannot hold a negative number of them")
-        case .unbounded:
-            break
+        case .unbounded: break
         }
         self.init(policy: policy, state: .buffering(Deque()))
     }
@@ -71,8 +70,7 @@ struct NotificationStateMachine: ~Copyable {
             let posted = buffer.popFirst()
             self = Self(policy: policy, state: .buffering(buffer))
             return posted.map { .deliver($0) } ?? .wait
-        case .waiting:
-            Self.failForSecondConsumer()
+        case .waiting: Self.failForSecondConsumer()
         case .finished:
             self = Self(policy: policy, state: .finished)
             return .finished
@@ -89,8 +87,7 @@ struct NotificationStateMachine: ~Copyable {
             }
             self = Self(policy: policy, state: .waiting(consumer, buffer))
             return .wait
-        case .waiting:
-            Self.failForSecondConsumer()
+        case .waiting: Self.failForSecondConsumer()
         case .finished:
             self = Self(policy: policy, state: .finished)
             return .finished
@@ -140,8 +137,7 @@ public enum NotificationBufferingPolicy: Sendable, Equatable {
     /// Appends an element to a buffer and returns the element that must be dropped for it, if any.
     func append<Element>(_ element: Element, to buffer: inout Deque<Element>) -> Element? {
         switch self {
-        case .bufferingOldest(let limit) where buffer.count >= limit:
-            return element
+        case .bufferingOldest(let limit) where buffer.count >= limit: return element
         case .bufferingNewest(let limit) where buffer.count >= limit:
             guard let oldest = buffer.popFirst() else { return element }  // a limit of zero
             buffer.append(element)

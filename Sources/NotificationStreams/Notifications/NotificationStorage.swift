@@ -6,17 +6,13 @@ import Synchronization
 package final class NotificationStorage: Sendable {
     private let machine: Mutex<NotificationStateMachine>
 
-    init(policy: NotificationBufferingPolicy) {
-        machine = Mutex(NotificationStateMachine(policy: policy))
-    }
+    init(policy: NotificationBufferingPolicy) { machine = Mutex(NotificationStateMachine(policy: policy)) }
 
     /// Gives a notification to a waiting consumer, or keeps it.
     package func post(_ posted: any Sendable) {
         switch machine.withLock({ $0.posted(posted) }) {
-        case .resume(let consumer):
-            consumer.resume(returning: posted)
-        case .drop, .keep:
-            break
+        case .resume(let consumer): consumer.resume(returning: posted)
+        case .drop, .keep: break
         }
     }
 
@@ -28,12 +24,9 @@ package final class NotificationStorage: Sendable {
     ) async -> (any Sendable)? {
         // This saves the cost of a cancellation handler if a notification is buffered.
         switch machine.withLock({ $0.next() }) {
-        case .deliver(let posted):
-            return posted
-        case .finished:
-            return nil
-        case .wait:
-            break
+        case .deliver(let posted): return posted
+        case .finished: return nil
+        case .wait: break
         }
         return await withTaskCancellationHandler(
             operation: {
@@ -41,12 +34,9 @@ package final class NotificationStorage: Sendable {
                 // returns each continuation once, so it is resumed once.
                 await withUnsafeContinuation(isolation: actor) { consumer in
                     switch machine.withLock({ $0.wait(consumer) }) {
-                    case .deliver(let posted):
-                        consumer.resume(returning: posted)
-                    case .finished:
-                        consumer.resume(returning: nil)
-                    case .wait:
-                        break
+                    case .deliver(let posted): consumer.resume(returning: posted)
+                    case .finished: consumer.resume(returning: nil)
+                    case .wait: break
                     }
                 }
             }, onCancel: onCancel, isolation: actor)

@@ -34,9 +34,7 @@ extension NotificationBus {
             let subscription: NotificationSubscription
 
             /// Waits for the next notification; `nil` once the task is cancelled.
-            public mutating func next() async -> UserInfo? {
-                await next(isolation: #isolation)
-            }
+            public mutating func next() async -> UserInfo? { await next(isolation: #isolation) }
 
             /// Waits for the next notification on the caller's actor; `nil` once the task is cancelled.
             ///

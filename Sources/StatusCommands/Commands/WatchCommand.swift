@@ -104,8 +104,7 @@ private struct EventWriter {
         case .back(let isFirst):
             terminal.note(isFirst ? "the daemon is running" : "the daemon is back")
             writeKind("reconnected")
-        case .missing(let server):
-            terminal.note("it has no server “\(VisibleText.escape(server))”; waiting for it")
+        case .missing(let server): terminal.note("it has no server “\(VisibleText.escape(server))”; waiting for it")
         }
     }
 

@@ -77,9 +77,7 @@ enum BarFormat: String, CaseIterable, Sendable {
     ///
     /// Each time, two “#” become one, but not before “[”. So one is written as four, and a zero-width space separates
     /// it from the text that follows.
-    private static func escapeTmux(_ text: String) -> String {
-        text.replacingScalar("#", with: "####\u{200B}")
-    }
+    private static func escapeTmux(_ text: String) -> String { text.replacingScalar("#", with: "####\u{200B}") }
 
     /// The maximum size of a text in JSON, in bytes: i3blocks 1.4 cuts longer texts at any byte, and hides lines of
     /// more than 2047.

@@ -123,8 +123,7 @@ struct EventFollower {
         // The daemon is asked for the server again when it is back.
         if case .lost = notice, case .lacking = state { state = .following([:]) }
         switch notice {
-        case .lost(.connection(let error)) where error.isLoss:
-            try await take(.away(absence(error, isFirst)))
+        case .lost(.connection(let error)) where error.isLoss: try await take(.away(absence(error, isFirst)))
         case .lost(let error):
             let failure = CommandFailure(error, address: session.address)
             try await take(.away(failure.sentence, isRefusal: failure.status != .noDaemon))

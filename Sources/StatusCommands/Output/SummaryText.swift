@@ -27,9 +27,7 @@ struct SummaryText {
     static let mostParts = 1000
 
     /// The number of parts whose cells fit on a line of a terminal.
-    static func parts(width: Int?) -> Int {
-        width.map { min(max(1, $0 - indent.count), mostParts) } ?? partsInPipe
-    }
+    static func parts(width: Int?) -> Int { width.map { min(max(1, $0 - indent.count), mostParts) } ?? partsInPipe }
 
     /// The lines for one server.
     func lines(_ summary: StatusSummary) -> [String] {

@@ -65,9 +65,7 @@ final class ServerSources {
     }
 
     /// Applies the limits and accounts of a new configuration.
-    func prepare(_ limits: CheckLimits, _ accounts: Accounts) {
-        factory.prepare(limits, accounts)
-    }
+    func prepare(_ limits: CheckLimits, _ accounts: Accounts) { factory.prepare(limits, accounts) }
 
     // MARK: Configured servers
 

@@ -10,9 +10,7 @@ import SystemdClient
 struct CancellableService: Service {
     let body: @Sendable () async throws -> Void
 
-    func run() async throws {
-        try await cancelWhenGracefulShutdown { try await body() }
-    }
+    func run() async throws { try await cancelWhenGracefulShutdown { try await body() } }
 }
 
 /// Sends keep-alives to the service manager's watchdog while probes come through.
@@ -21,9 +19,7 @@ struct WatchdogService: Service {
     let probe: WatchdogProbe
     let logger: Logger
 
-    func run() async throws {
-        await cancelWhenGracefulShutdown { await keepAlive() }
-    }
+    func run() async throws { await cancelWhenGracefulShutdown { await keepAlive() } }
 
     private func keepAlive() async {
         while !Task.isCancelled {

@@ -63,9 +63,7 @@ public final class Database {
     }
 
     /// Executes statements and discards their rows.
-    public func execute(_ sql: String) throws(SQLiteError) {
-        try check(sqlite3_exec(handle, sql, nil, nil, nil))
-    }
+    public func execute(_ sql: String) throws(SQLiteError) { try check(sqlite3_exec(handle, sql, nil, nil, nil)) }
 
     /// Returns a statement with `?` for each parameter; it is prepared only once for each text.
     public func statement(_ sql: String) throws(SQLiteError) -> Statement {

@@ -27,9 +27,7 @@ struct CommandLineReader<Status: Sendable> {
         return arguments
     }
 
-    func error(_ reason: String) -> UsageError {
-        UsageError(reason: reason, usage: HelpText(program, command).usage)
-    }
+    func error(_ reason: String) -> UsageError { UsageError(reason: reason, usage: HelpText(program, command).usage) }
 
     mutating func read(_ all: [String]) throws(UsageError) {
         var rest = all[...]

@@ -90,7 +90,5 @@ public enum FullScreen {
         }
     }
 
-    private static func put(_ text: StaticString) {
-        _ = write(STDOUT_FILENO, text.utf8Start, text.utf8CodeUnitCount)
-    }
+    private static func put(_ text: StaticString) { _ = write(STDOUT_FILENO, text.utf8Start, text.utf8CodeUnitCount) }
 }

@@ -43,9 +43,7 @@ struct Authorities {
         // libcurl would wait for the writer of a pipe.
         if let status = status(path) {
             guard status.st_mode & S_IFMT == S_IFREG else { throw failure(path, "not a regular file") }
-            guard status.st_size <= maximumBytes else {
-                throw failure(path, "larger than \(maximumBytes / 1024) KiB")
-            }
+            guard status.st_size <= maximumBytes else { throw failure(path, "larger than \(maximumBytes / 1024) KiB") }
         }
         guard access(path, R_OK) == 0 else { throw failure(path, String(cString: strerror(errno)).asPhrase) }
     }

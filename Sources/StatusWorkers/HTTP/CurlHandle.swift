@@ -35,9 +35,7 @@ final class CurlHandle {
 
     // MARK: Options
 
-    func set(_ option: CURLoption, _ value: Int) {
-        check(statusd_curl_set_long(curl.functions, easy, option, value))
-    }
+    func set(_ option: CURLoption, _ value: Int) { check(statusd_curl_set_long(curl.functions, easy, option, value)) }
 
     /// Sets a text; nil removes libcurl's default.
     func set(_ option: CURLoption, _ text: String?) {

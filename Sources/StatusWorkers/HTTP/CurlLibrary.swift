@@ -40,9 +40,7 @@ final class CurlLibrary {
         }
         authoritiesFile = information.cainfo.flatMap { access($0, R_OK) == 0 ? String(cString: $0) : nil }
         let result = functions.pointee.global_init(Int(CURL_GLOBAL_SSL))
-        guard result == CURLE_OK else {
-            throw HTTPFailure(reason: "cannot initialize libcurl: \(text(of: result))")
-        }
+        guard result == CURLE_OK else { throw HTTPFailure(reason: "cannot initialize libcurl: \(text(of: result))") }
     }
 
     /// Returns libcurl's description of a result.

@@ -55,9 +55,7 @@ final class SystemBus {
         }
         var number: UInt64 = 0
         if result >= 0 { result = sd_bus_send(bus, message, &number) }
-        guard result >= 0 else {
-            throw isOpen ? IOError(errno: -result, "cannot send to the system bus") : Self.closed
-        }
+        guard result >= 0 else { throw isOpen ? IOError(errno: -result, "cannot send to the system bus") : Self.closed }
         return number
     }
 

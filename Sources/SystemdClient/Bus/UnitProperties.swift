@@ -92,9 +92,7 @@ extension UnitProperties {
     }
 
     /// Converts microseconds to a time; 0 means none.
-    private static func time(_ text: String) -> Duration? {
-        Int64(text).flatMap { $0 == 0 ? nil : .microseconds($0) }
-    }
+    private static func time(_ text: String) -> Duration? { Int64(text).flatMap { $0 == 0 ? nil : .microseconds($0) } }
 }
 
 extension UnitProperties {

@@ -20,9 +20,7 @@ public enum Journal {
     ///
     /// While the journal, or the reader of standard error, does not read, at most 1 MiB waits and the oldest messages
     /// are dropped. The function is called on the thread that writes them.
-    public static func reportLosses(to handler: @escaping @Sendable (Int) -> Void) {
-        onLoss.withLock { $0 = handler }
-    }
+    public static func reportLosses(to handler: @escaping @Sendable (Int) -> Void) { onLoss.withLock { $0 = handler } }
 
     private static let onLoss = Mutex<@Sendable (Int) -> Void>({ _ in })
 

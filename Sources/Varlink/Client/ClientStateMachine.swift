@@ -110,8 +110,7 @@ struct ClientStateMachine: ~Copyable {
         precondition(wantsMessage, "read a message that no caller expects")
         if continues, calls.firstKind != .stream || isError { return fail(.tooManyReplies) }
         switch state {
-        case .draining(let replies, let size):
-            return drop(continues, replies: replies + 1, bytes: size + bytes)
+        case .draining(let replies, let size): return drop(continues, replies: replies + 1, bytes: size + bytes)
         case .idle, .awaiting, .closed: return deliver(continues)
         }
     }

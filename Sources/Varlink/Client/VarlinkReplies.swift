@@ -24,9 +24,7 @@ public struct VarlinkReplies<Reply: JSONReadable & Sendable>: AsyncSequence, Sen
         init(source: RepliesSource) { self.source = source }
 
         /// Returns the next reply, or nil after the last one.
-        public mutating func next() async throws -> Reply? {
-            try await next(isolation: #isolation)
-        }
+        public mutating func next() async throws -> Reply? { try await next(isolation: #isolation) }
 
         /// Returns the next reply, or nil after the last one.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Reply? {

@@ -64,8 +64,7 @@ extension FileSettings {
         case .unknown(let reason): throw CheckFailure("cannot access \(path): \(reason)")
         case .missing:
             CheckResult(exists ? .critical : .ok, hasPattern ? "no file matches \(path)" : "no such file: \(path)")
-        case .found(let file):
-            exists ? judge(file, at: now) : CheckResult(.critical, "\(file.name) exists")
+        case .found(let file): exists ? judge(file, at: now) : CheckResult(.critical, "\(file.name) exists")
         }
     }
 

@@ -45,9 +45,7 @@ struct HTTPCheck: Check {
     }
 
     /// A hint that the disk of the request's file may be the cause, if the request has a file.
-    private var deadDisk: String? {
-        request.certificateAuthority.map { "\($0) may be on a disk that does not answer" }
-    }
+    private var deadDisk: String? { request.certificateAuthority.map { "\($0) may be on a disk that does not answer" } }
 }
 
 extension HTTPSettings: CheckMaking {

@@ -141,9 +141,7 @@ struct UnitJudge {
     }
 
     /// The status to show as a message while another one is still in force.
-    mutating func pendingStatus(of unit: UnitProperties) -> UnitStatus {
-        recall(unit).map(status) ?? Self.unknownEnd
-    }
+    mutating func pendingStatus(of unit: UnitProperties) -> UnitStatus { recall(unit).map(status) ?? Self.unknownEnd }
 
     private func status(of unit: UnitProperties) -> UnitStatus {
         let status = UnitStatus(unit, of: name)

@@ -102,9 +102,7 @@ final class UnitSource {
     }
 
     /// The current time of the clock that a unit's properties use.
-    private static var now: Duration {
-        .nanoseconds(Int64(nanoseconds(of: CLOCK_MONOTONIC)))
-    }
+    private static var now: Duration { .nanoseconds(Int64(nanoseconds(of: CLOCK_MONOTONIC))) }
 }
 
 extension UnitSource: Source {
