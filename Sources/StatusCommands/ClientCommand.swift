@@ -9,7 +9,6 @@ import Varlink
 
 /// Makes commands that call the daemon.
 enum ClientCommand {
-    /// The context in which a command runs.
     struct Context: Sendable {
         let client: MonitorClient
         /// The address of the client's connection.

@@ -16,7 +16,6 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
     case permissionDenied = 77
     case invalidConfiguration = 78
 
-    /// Its meaning, in a few words.
     var meaning: String {
         switch self {
         case .done: "done; for status: the server is ok now"
@@ -32,7 +31,6 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
         }
     }
 
-    /// The statuses that every command may have.
     static let ofEveryCommand: Set<ExitStatus> = [.done, .failed, .usage, .permissionDenied]
 
     /// The table in `--help`, with these statuses in addition to ``ofEveryCommand``.
@@ -44,7 +42,6 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
         return "Exit status:\n" + lines.joined(separator: "\n")
     }
 
-    /// The exit status for an error reply.
     init(_ error: MonitorError) {
         self =
             switch error {
@@ -61,7 +58,6 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
             }
     }
 
-    /// The exit status for a failed connection.
     init(_ code: VarlinkClientError.Code) {
         self =
             switch code {

@@ -51,7 +51,6 @@ enum Options {
         return .remote(host)
     }
 
-    /// Checks the options that choose the daemon.
     static func checkDaemon(_ arguments: ParsedArguments, severalHosts: Bool = false) throws(InvalidUsage) {
         if arguments[host].count > 1, !severalHosts { throw InvalidUsage("give one host; only list takes several") }
         guard !arguments[host].isEmpty, let address = arguments[address] else { return }
@@ -99,7 +98,6 @@ enum Options {
         }
     }
 
-    /// A number of things in a range.
     static func number(
         _ name: String, letter: Character? = nil, in range: ClosedRange<Int>, help: String
     ) -> Option<Int?> {
@@ -112,7 +110,6 @@ enum Options {
         }
     }
 
-    /// An option whose value is a level.
     static func level(help: String) -> Option<Level?> {
         let words = Level.allCases.map(\.rawValue)
         return Option("level", value: "LEVEL", help: help, default: nil, completion: .words(words)) {

@@ -19,7 +19,6 @@ struct Verification {
     }
 
     private let view: View
-    /// The configuration.
     private let loaded: LoadedConfiguration
 
     /// Reads the configuration at `location`.

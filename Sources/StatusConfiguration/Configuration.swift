@@ -11,11 +11,9 @@ public struct Configuration: Equatable, Sendable {
     public var selectOrigin: Origin?
     /// Whether a post may add an unconfigured server.
     public var acceptsAny = false
-    /// The servers, by name.
     public var servers: [ServerName: ServerConfiguration] = [:]
     /// The limits of clients and checks.
     public var limits = Limits()
-    /// The limits of the history.
     public var history = HistoryLimits()
 
     /// Creates a configuration without servers that accepts posts only for configured ones.
@@ -29,9 +27,7 @@ public struct Configuration: Equatable, Sendable {
     }
 }
 
-/// One server's configuration.
 public struct ServerConfiguration: Equatable, Sendable {
-    /// The description, for people.
     public var description: String?
     /// The source; nil if no valid source is configured.
     public var source: AnySourceSettings?
@@ -39,7 +35,6 @@ public struct ServerConfiguration: Equatable, Sendable {
     public var placeholder: String?
     /// The value of `ttl`; nil if it is not set (``lifetime``).
     public var timeToLive: Duration?
-    /// The schedule of checks.
     public var schedule: CheckSchedule
     /// How long a oneshot unit may run (`runtime`); nil for no limit.
     public var runtime: Duration?

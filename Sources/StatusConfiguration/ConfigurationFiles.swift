@@ -3,9 +3,7 @@
 import Glibc
 import SourceKinds
 
-/// The location of a configuration.
 public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible {
-    /// One file.
     case file(String)
     /// `statusd.yaml` and `conf.d/*.yaml` in these directories, in order of precedence.
     case directories([String])
@@ -105,7 +103,6 @@ struct ConfigurationFiles: Equatable {
         return files
     }
 
-    /// All files, in order.
     var all: [String] { (main.map { [$0] } ?? []) + dropIns }
 
     /// Whether the path exists, even as a dangling link; then reading it reports the error.

@@ -10,7 +10,6 @@ public struct LoadedConfiguration: Sendable {
     public var configuration: Configuration
     /// The errors and warnings, in the order of the files.
     public var problems: [Problem]
-    /// The unusable files.
     public var failedFiles: Set<String>
 
     /// The files in the order of reading, including unusable ones.

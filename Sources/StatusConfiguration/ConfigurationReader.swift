@@ -5,7 +5,6 @@ import StatusModel
 import StatusSupport
 import YAML
 
-/// The contents of one file.
 struct ConfigurationFragment: Sendable {
     /// Whether the file has no settings: it is empty or has only comments.
     var isEmpty = false
@@ -15,7 +14,6 @@ struct ConfigurationFragment: Sendable {
     var limits: [(path: any WritableKeyPath<Limits, Int> & Sendable, value: Int)] = []
     var history: (keep: Duration?, changes: Int?) = (nil, nil)
     var servers: [(name: ServerName, draft: ServerDraft)] = []
-    /// The warnings.
     var problems: [Problem] = []
     /// The errors that disable the whole file.
     var errors: [Problem] = []

@@ -3,7 +3,6 @@
 import Glibc
 import SourceKinds
 
-/// The text of a configuration file.
 enum ConfigurationText {
     /// The maximum size of a file, in bytes.
     static let maximumLength = 1024 * 1024

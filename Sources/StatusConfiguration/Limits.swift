@@ -2,14 +2,12 @@
 
 public import SourceKinds
 
-/// The limits of the history.
 public struct HistoryLimits: Equatable, Sendable {
     /// How long an entry is kept.
     public var keep = Duration.seconds(90 * 86_400)
     /// The maximum number of entries; 0 turns the history off.
     public var changes = 100_000
 
-    /// The default limits.
     public init() {}
 }
 
@@ -26,6 +24,5 @@ public struct Limits: Equatable, Sendable {
     /// The maximum numbers of checks that run at the same time.
     public var checks = CheckLimits()
 
-    /// The default limits.
     public init() {}
 }

@@ -52,7 +52,6 @@ struct ServerOptions: Sendable {
 
     static let keys = ["placeholder", "ttl", "interval", "timeout", "failures", "successes", "runtime"]
 
-    /// The keys of a schedule.
     static let scheduleKeys: Set = ["interval", "timeout", "failures", "successes"]
 
     /// Reads the value of an option; returns false if `key` is not an option.

@@ -16,11 +16,7 @@ struct Daemon: Sendable {
 
     /// Creates a daemon that is not running.
     ///
-    /// - Parameters:
-    ///   - configuration: the file or directory on the command line; nil for the standard locations.
-    ///   - state: where to keep the state and the history.
-    ///   - environment: the process's environment.
-    ///   - logLevel: the lowest level to log.
+    /// - Parameter configuration: the file or directory on the command line; nil for the standard locations.
     init(
         configuration: String?, state: StateLocation = .standard, environment: [String: String], logLevel: Logger.Level
     ) {

@@ -2,7 +2,6 @@
 
 /// Why the daemon does not start.
 struct DaemonError: Error, Sendable, CustomStringConvertible {
-    /// The kind of failure.
     enum Code: Sendable, Hashable {
         /// The configuration cannot be used; a restart fails until it is corrected.
         case configuration
@@ -18,7 +17,6 @@ struct DaemonError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The kind of failure.
     let code: Code
     /// One sentence that says what failed and what to do.
     let description: String

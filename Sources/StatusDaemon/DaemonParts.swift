@@ -11,7 +11,6 @@ import StatusStore
 import SystemdClient
 import Varlink
 
-/// The parts of a running daemon.
 @EventLoop
 final class DaemonParts {
     private let monitor: StatusMonitor

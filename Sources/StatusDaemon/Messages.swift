@@ -28,7 +28,6 @@ enum MessageID: String {
 }
 
 extension Logger.Metadata {
-    /// The metadata of a message of this kind.
     static func of(_ id: MessageID) -> Logger.Metadata { [JournalFieldNames.messageID: .string(id.rawValue)] }
 
     /// The client that caused an event.

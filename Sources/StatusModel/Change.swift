@@ -6,11 +6,8 @@ public enum ChangeKind: String, Sendable, CaseIterable {
     case changed
     /// The server was selected; without a server, no server is selected any more.
     case selected
-    /// The server was added.
     case added
-    /// The server was removed.
     case removed
-    /// The daemon started.
     case started
     /// The daemon stopped; after a crash, this is the time when it last saved its state.
     case stopped
@@ -18,11 +15,9 @@ public enum ChangeKind: String, Sendable, CaseIterable {
 
 /// An entry in the history.
 public struct Change: Hashable, Sendable {
-    /// The kind.
     public var kind: ChangeKind
     /// The time of the change, by the wall clock at that time.
     public var at: Timestamp
-    /// The revision of the event.
     public var revision: Int
     /// The server that changed, in its state after the change.
     public var server: ServerState?

@@ -22,7 +22,6 @@ public struct CivilTime: Hashable, Sendable {
         return CivilTime(year: date.year, month: date.month, day: date.day)
     }
 
-    /// Whether the calendar has this date.
     var isDate: Bool {
         let midnight = midnight()
         return (1...12).contains(month) && (midnight.month, midnight.day) == (month, day)

@@ -28,7 +28,6 @@ public struct Epoch: Hashable, Sendable, CustomStringConvertible {
     /// The epoch that no daemon uses.
     public static let none = Epoch(high: 0, low: 0)
 
-    /// The length of the text.
     public static let length = 32
 
     private init(high: UInt64, low: UInt64) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The kind of an event.
 public enum EventKind: String, Sendable, CaseIterable {
     /// The current state: first in every stream, and again after each gap.
     case snapshot
@@ -14,9 +13,7 @@ public enum EventKind: String, Sendable, CaseIterable {
     case refreshing
     /// A requested check ended.
     case refreshed
-    /// A server was added.
     case added
-    /// A server was removed.
     case removed
     /// The reader was too slow, or its cursor is too old.
     case gap
@@ -24,9 +21,7 @@ public enum EventKind: String, Sendable, CaseIterable {
     case alive
 }
 
-/// One event of a stream.
 public struct Event: Hashable, Sendable {
-    /// The kind.
     public let kind: EventKind
     /// The reader's position after this event.
     public let cursor: Cursor

@@ -11,7 +11,6 @@ public struct ServerName: Hashable, Sendable, Comparable, CustomStringConvertibl
     public static let rule =
         "must start with a letter or digit, followed by at most 63 of A-Z a-z 0-9 . _ : @ -"
 
-    /// The text of the name.
     public let rawValue: String
 
     /// Creates a name from `text`; nil if it is invalid.

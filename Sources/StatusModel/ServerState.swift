@@ -4,11 +4,9 @@
 public struct ServerState: Hashable, Sendable {
     /// The name, which never changes.
     public var name: ServerName
-    /// The description in the configuration.
     public var description: String?
     /// The source kind: `push`, `notify` and so on.
     public var source: String
-    /// Whether the server has a status.
     public var phase: Phase
     /// The last known status, kept during a check and after a failed check.
     public var status: Status?
@@ -22,12 +20,10 @@ public struct ServerState: Hashable, Sendable {
     public var isRefreshable = false
     /// Whether a requested check is running.
     public var isRefreshing = false
-    /// Whether the server is selected.
     public var isSelected = false
     /// The revision of the server's last event.
     public var revision = 0
 
-    /// Creates a server without a status.
     public init(
         name: ServerName, description: String? = nil, source: String, phase: Phase, message: String? = nil,
         isRefreshable: Bool = false
@@ -58,7 +54,6 @@ public struct ServerState: Hashable, Sendable {
     /// Whether there is a status that is fresh and was not followed by a failed check.
     public var isCurrent: Bool { status != nil && phase == .loaded && !isStale }
 
-    /// Whether the status is current and ok.
     public var isHealthy: Bool { isCurrent && status?.level == .ok }
 
     /// The level for filters and sums: `unknown` if the status is not current, nil if there is none yet.
@@ -84,7 +79,6 @@ public enum Phase: String, Sendable, CaseIterable {
 ///
 /// It is a class, so that an event needs only one copy of the state for any number of readers.
 public final class ServerSnapshot: Sendable, Hashable {
-    /// The state at the revision.
     public let state: ServerState
 
     /// Keeps a copy of `state`.

@@ -2,13 +2,10 @@
 
 /// The last status of a server, with its times.
 public struct Status: Hashable, Sendable {
-    /// The text.
     public var text: StatusText
-    /// The level.
     public var level: Level
     /// The time when the text or level last changed.
     public var changedAt: Timestamp
-    /// The time when the level last changed.
     public var levelChangedAt: Timestamp
     /// The time when the status was last posted, changed or not.
     public var updatedAt: Timestamp
@@ -29,7 +26,6 @@ public struct Status: Hashable, Sendable {
 public enum Level: String, Sendable, CaseIterable {
     case ok, warning, critical, unknown
 
-    /// Whether this level is worse than the other one.
     public func isWorse(than other: Level) -> Bool { severity > other.severity }
 
     /// The severity, from 1 for ok to 4 for critical.

@@ -56,9 +56,7 @@ public struct SummaryBucket: Hashable, Sendable {
     public var start: Timestamp
     /// The worst level; nil for none.
     public var worst: Level?
-    /// The time in each level.
     public var times = LevelTimes()
-    /// The number of changes.
     public var changes = 0
 
     public init(start: Timestamp) { self.start = start }
@@ -66,7 +64,6 @@ public struct SummaryBucket: Hashable, Sendable {
 
 /// The history of one server in equal parts of a period.
 public struct StatusSummary: Hashable, Sendable {
-    /// The server.
     public var server: ServerName
     /// The beginning of the period.
     public var since: Timestamp
@@ -84,9 +81,7 @@ public struct StatusSummary: Hashable, Sendable {
         self.buckets = buckets
     }
 
-    /// The total times of all buckets.
     public var times: LevelTimes { buckets.reduce(LevelTimes()) { $0 + $1.times } }
 
-    /// The number of changes in all buckets.
     public var changes: Int { buckets.reduce(0) { $0 + $1.changes } }
 }

@@ -12,7 +12,6 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
     /// The maximum number of bytes to read, including surrounding white space.
     private static let maximumRead = 8 * maximumLength
 
-    /// The text itself.
     public let rawValue: String
 
     /// Creates a status text from the whole of `text`.

@@ -9,7 +9,6 @@ public struct TimeExpression: Hashable, Sendable {
         "must be a time such as “2026-11-25 12:00”, 2026-11-25, 12:00, yesterday, -2h, “2h ago”, @1795608000 "
         + "or 2026-11-25T12:00:00Z"
 
-    /// The forms of a time.
     enum Form: Hashable, Sendable {
         /// The current time, or this much later.
         case now(plus: Duration)
@@ -23,7 +22,6 @@ public struct TimeExpression: Hashable, Sendable {
         case ofToday(CivilTime, milliseconds: Int64)
     }
 
-    /// The zone of a date.
     enum Zone: Hashable, Sendable {
         case local
         case fixed(minutesEast: Int64)

@@ -53,7 +53,6 @@ public enum VisibleText {
 
     private static func mayBelongToControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte >= 0x7f }
 
-    /// Whether a scalar is a control that is escaped.
     public static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7f..<0xa0: true  // C0, DEL, C1

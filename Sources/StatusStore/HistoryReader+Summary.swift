@@ -136,7 +136,6 @@ struct SummaryTally {
         time = since.milliseconds
     }
 
-    /// Notes when the history begins.
     mutating func noteBeginning(_ time: Timestamp) {
         if time > summary.since { summary.knownSince = time }
     }

@@ -2,7 +2,6 @@
 
 public import StatusModel
 
-/// Which entries of the history to read.
 public struct HistoryQuery: Sendable {
     /// The server; nil for all servers.
     public var server: ServerName?
@@ -27,9 +26,7 @@ public struct HistoryQuery: Sendable {
 
 /// A page of the history, in order, and the position after it.
 public struct HistoryPage: Sendable {
-    /// The entries.
     public var changes: [Change] = []
-    /// The position after them.
     var last: Int64
     /// The position of the newest entry when the first page was read, where the last page ends.
     var end: Int64
@@ -69,9 +66,7 @@ final class HistoryReader {
 
     /// Reads a page.
     ///
-    /// - Parameters:
-    ///   - query: the entries to read.
-    ///   - previous: the page before; nil for the first one.
+    /// - Parameter previous: the page before; nil for the first one.
     func page(_ query: HistoryQuery, after previous: HistoryPage?) throws(SQLiteError) -> HistoryPage {
         var page = if let previous { previous } else { try start(query) }
         page.changes = []

@@ -9,7 +9,6 @@ extension StatusStore {
     /// Reads a page of the history.
     ///
     /// - Parameters:
-    ///   - query: the entries to read.
     ///   - previous: the page before; nil for the first one.
     ///   - isCancelled: called now and then; if it returns true, the call fails.
     /// - Throws: ``StoreFailure``.
@@ -24,9 +23,6 @@ extension StatusStore {
     /// Sums up the history of a server in a period.
     ///
     /// - Parameters:
-    ///   - server: the server.
-    ///   - since: the beginning.
-    ///   - until: the end.
     ///   - buckets: the number of equal parts; at least 1.
     ///   - now: the current time; the time after it has no level.
     ///   - isCancelled: called now and then; if it returns true, the call fails.

@@ -10,12 +10,10 @@ import Synchronization
 /// that is damaged, newer or of another program is set aside, and the next batch begins a new one. After any other
 /// error, such as a full disk, the caller tries again later.
 public final class StatusStore: Sendable {
-    /// The path of the file.
     public let path: String
     /// Identifies this boot of the machine.
     let boot: String
     private let use = Mutex(Use())
-    /// The reader of the history.
     let reader = Mutex<HistoryReader?>(nil)
 
     private struct Use {
@@ -39,7 +37,6 @@ public final class StatusStore: Sendable {
 
     /// The result of ``open(at:)``.
     public struct Opening: Sendable {
-        /// The contents of the file.
         public var contents = StoreContents()
         /// Why the file was set aside, and where it is now; nil if it was not.
         public var setAside: String?
@@ -48,7 +45,6 @@ public final class StatusStore: Sendable {
         /// Why nothing can be saved; nil if it can.
         public var failure: StoreFailure?
 
-        /// The opening of an empty store.
         public init() {}
     }
 
@@ -158,7 +154,6 @@ public final class StatusStore: Sendable {
     /// Notes damage that a reader has found: the next ``save(_:)`` sets the file aside.
     func note(damage: SQLiteError) { use.withLock { $0.damage = damage } }
 
-    /// Closes the file.
     public func close() {
         // The last connection merges the log into the file.
         reader.withLock { $0 = nil }

@@ -3,11 +3,8 @@
 public import StatusModel
 public import StatusMonitor
 
-/// The stored data of a server.
 public struct StoredServer: Equatable, Sendable {
-    /// The data for the monitor.
     public var memory: ServerMemory
-    /// The data for its source.
     public var source: SourceMemory
 
     public init(_ memory: ServerMemory, source: SourceMemory = SourceMemory()) {
@@ -20,17 +17,13 @@ public struct StoredServer: Equatable, Sendable {
 
 /// The changes to save in one transaction.
 public struct StoreBatch: Sendable {
-    /// The selection and the log.
     public var log: LogMemory
-    /// The server that the configuration selects.
     public var configuredSelection: ServerName?
     /// The time of the clock by which entries of the history age.
     public var historyClock: Timestamp?
     /// Whether the batch contains all servers, so that an empty history can begin with them.
     public var beginsHistory = false
-    /// The servers that have changed.
     public var servers: [StoredServer] = []
-    /// The servers that were removed.
     public var removed: [ServerName] = []
     /// The new entries of the history.
     public var changes: [Change] = []
@@ -44,9 +37,7 @@ public struct StoreBatch: Sendable {
 public struct StoreContents: Sendable {
     /// The data for the monitor; nil if the store is new.
     public var memory: LedgerMemory?
-    /// The data for the sources of the servers.
     public var sources: [ServerName: SourceMemory] = [:]
-    /// The server that the configuration selected.
     public var configuredSelection: ServerName?
     /// The last time of the clock by which entries of the history age; nil if it was not saved.
     public var historyClock: Timestamp?

@@ -3,7 +3,6 @@
 import CLinux
 import Glibc
 
-/// Limits the memory of a worker.
 public enum MemoryLimit {
     /// Allows `size` more bytes of address space than this process has now; returns the reason if that fails.
     public static func set(additional size: Int) -> String? {

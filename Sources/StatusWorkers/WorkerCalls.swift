@@ -10,7 +10,6 @@ public struct WorkerCalls<Call: JSONReadable>: ~Copyable {
     private let connection = STDIN_FILENO
     private var input = MessageInput()
 
-    /// Prepares the connection.
     public init() {
         // The socket is non-blocking, but answers must be sent completely.
         _ = fcntl(connection, F_SETFL, fcntl(connection, F_GETFL) & ~O_NONBLOCK)

@@ -12,7 +12,6 @@ public enum WorkerMessage {
     /// A plugin's output has up to 16 KiB, which JSON's escapes may make six times as long.
     public static let maximumAnswerBytes = 128 * 1024
 
-    /// Encodes a value.
     public static func encode(_ value: some JSONWritable) -> [UInt8] {
         var writer = JSONWriter()
         writer.value(value)
@@ -47,7 +46,6 @@ public struct WorkerGreeting: JSONStructure {
     public func writeMembers(to writer: inout JSONWriter) { writer.member("refusal", refusal) }
 }
 
-/// The answer of a worker to a call.
 public protocol WorkerAnswer: JSONReadable, Sendable {
     /// Whether the worker takes further calls.
     var leavesWorkerIdle: Bool { get }
@@ -63,7 +61,6 @@ extension HTTPOutcome: WorkerAnswer {
     public var leavesWorkerIdle: Bool { if case .expected = self { true } else { false } }
 }
 
-/// The texts of errors that a worker reports.
 public enum SystemErrorText {
     /// Returns the text of an error; if permission is denied, it names the user.
     ///

@@ -6,13 +6,9 @@ import Glibc
 
 /// The roles of statusd other than the daemon, selected by the first argument.
 public enum WorkerRole: String, Sendable {
-    /// The service that starts workers.
     case executor
-    /// A process that runs plugins.
     case pluginWorker = "plugin-worker"
-    /// A process that makes HTTP requests.
     case httpWorker = "http-worker"
-    /// A process that checks files.
     case hostWorker = "host-worker"
 
     /// Reads the role from a command line; nil for the daemon.
@@ -21,7 +17,6 @@ public enum WorkerRole: String, Sendable {
         self.init(rawValue: commandLine[1])
     }
 
-    /// Prepares a process of this role.
     public func prepare() {
         // Plugins run as the same user, and must not read this process's memory.
         _ = linux_refuse_tracers()

@@ -37,7 +37,6 @@ public enum YAMLDocument {
 public struct YAMLError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The position of the error; nil if unknown.
     public let mark: YAMLNode.Mark?
-    /// The reason, as a phrase.
     public let reason: String
 
     init(_ mark: YAMLNode.Mark?, _ reason: String) {

@@ -2,7 +2,6 @@
 
 /// A value of a YAML document and its position in the text.
 public struct YAMLNode: Sendable {
-    /// A position in a text.
     public struct Mark: Hashable, Sendable {
         /// The line, counted from 1.
         public var line: Int
@@ -19,7 +18,6 @@ public struct YAMLNode: Sendable {
         case mapping([(key: YAMLNode, value: YAMLNode)])
     }
 
-    /// The value.
     public let content: Content
     /// The position where the value starts; for an alias, where the aliased value starts.
     public let mark: Mark
@@ -37,17 +35,14 @@ public struct YAMLNode: Sendable {
             }
     }
 
-    /// The text of a scalar; nil for other values.
     public var string: String? {
         if case .scalar(let text, _) = content { text } else { nil }
     }
 
-    /// The values of a sequence; nil for other values.
     public var sequence: [YAMLNode]? {
         if case .sequence(let nodes) = content { nodes } else { nil }
     }
 
-    /// The members of a mapping; nil for other values.
     public var mapping: [(key: YAMLNode, value: YAMLNode)]? {
         if case .mapping(let members) = content { members } else { nil }
     }

@@ -5,7 +5,6 @@ import StatusInterface
 import StatusModel
 import StatusSupport
 
-/// The command `statusctl forget`.
 enum ForgetCommand {
     private static let name = Options.serverName(completion: .servers { $0.source == PushSettings.key })
 

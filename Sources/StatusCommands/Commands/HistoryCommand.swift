@@ -2,7 +2,6 @@
 
 import StatusSupport
 
-/// The command `statusctl history`.
 enum HistoryCommand {
     static let all = Flag("all", help: "Show every server, and when the daemon started and stopped.")
     private static let level = Options.level(

@@ -9,7 +9,6 @@ import StatusModel
 import StatusSupport
 import Varlink
 
-/// The command `statusctl init`.
 enum InitCommand {
     private static let print = Flag("print", help: "Write the configuration to standard output, and no file.")
     private static let force = Flag(

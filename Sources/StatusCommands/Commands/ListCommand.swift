@@ -7,7 +7,6 @@ import StatusModel
 import StatusSupport
 import Varlink
 
-/// The command `statusctl list`.
 enum ListCommand {
     private static let noLegend = Flag("no-legend", help: "Leave out the line with the column names.")
     private static let watch = Flag("watch", help: "Write the list again whenever it has changed, until interrupted.")
@@ -82,7 +81,6 @@ struct ServerFilter: Sendable {
     }
     private static let kinds = SourceKinds.keys
 
-    /// The options of a command that filters.
     static let parameters: [any AnyParameter] = [level, selected, stale, source]
 
     private let arguments: ParsedArguments

@@ -5,7 +5,6 @@ import StatusInterface
 import StatusModel
 import StatusSupport
 
-/// The command `statusctl post`.
 enum PostCommand {
     private static let name = Options.serverName(
         completion: .servers { [PushSettings.key, NotifySettings.key].contains($0.source) })

@@ -6,7 +6,6 @@ import StatusModel
 import StatusSupport
 import Varlink
 
-/// The command `statusctl refresh`.
 enum RefreshCommand {
     /// The maximum number of concurrent loads; each needs a connection.
     private static let concurrentLoads = 32

@@ -4,7 +4,6 @@ import StatusInterface
 import StatusModel
 import StatusSupport
 
-/// The command `statusctl reload`.
 enum ReloadCommand {
     private static let quiet = Flag(
         "quiet",

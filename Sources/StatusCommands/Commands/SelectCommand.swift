@@ -3,7 +3,6 @@
 import StatusInterface
 import StatusSupport
 
-/// The command `statusctl select`.
 enum SelectCommand {
     private static let none = Flag("none", help: "Clear the selection.")
 

@@ -4,7 +4,6 @@ import StatusInterface
 import StatusModel
 import StatusSupport
 
-/// The command `statusctl status`.
 enum StatusCommand {
     static let command = ClientCommand.make(
         "status", abstract: "Show servers; without a name, the selected one.",

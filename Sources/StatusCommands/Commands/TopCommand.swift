@@ -3,7 +3,6 @@
 import EventLoopIO
 import StatusSupport
 
-/// The command `statusctl top`.
 enum TopCommand {
     static let command = ClientCommand.make(
         "top",

@@ -8,7 +8,6 @@ import StatusModel
 import StatusSupport
 public import Varlink
 
-/// The command `statusctl verify`.
 enum VerifyCommand {
     private static let files = Argument<[String]>.list(
         "file", help: "A file, or a directory with statusd.yaml and conf.d/.", completion: .files)

@@ -5,7 +5,6 @@ import StatusModel
 import StatusSupport
 import Varlink
 
-/// The command `statusctl wait`.
 enum WaitCommand {
     private static let name = Options.serverName()
     private static let level = Options.level(

@@ -5,7 +5,6 @@ import StatusModel
 import StatusSupport
 import Varlink
 
-/// The command `statusctl watch`.
 enum WatchCommand {
     private static let updates = Flag("updates", help: "Also show posts that change nothing.")
     private static let noReconnect = Flag("no-reconnect", help: "End if the connection to the daemon is lost.")

@@ -10,7 +10,6 @@ import Varlink
 enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
     /// A socket or a program of this host.
     case local(VarlinkAddress)
-    /// Another host.
     case remote(RemoteHost)
 
     /// The system's daemon on this host.

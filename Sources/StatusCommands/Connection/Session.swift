@@ -10,11 +10,9 @@ import Varlink
 final class Session {
     /// How long a session tries to get a lost connection back.
     enum Persistence {
-        /// Not at all.
         case none
         /// As long as a restart takes, and only if the daemon has closed the connection.
         case restart
-        /// Until this time.
         case until(ContinuousClock.Instant)
         /// Indefinitely, until it fails for a reason other than a lost connection.
         case unlimited

@@ -7,7 +7,6 @@ import Varlink
 enum BarFormat: String, CaseIterable, Sendable {
     case waybar, i3blocks, polybar, tmux, plain
 
-    /// The content of a bar.
     struct Content: Equatable {
         /// The line, with ``BarFormat/escape(_:)`` applied to what comes from servers.
         var text: String
@@ -34,7 +33,6 @@ enum BarFormat: String, CaseIterable, Sendable {
         self == .tmux ? "\u{200B}" + escape(text) : escape(text)
     }
 
-    /// The line for the bar.
     func line(_ content: Content) -> String {
         switch self {
         case .waybar: Self.waybar(content)

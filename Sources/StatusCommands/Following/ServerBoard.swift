@@ -11,13 +11,11 @@ struct ServerBoard {
     ///   might name servers without end.
     init(limit: Int = 65_536) { self.limit = limit }
 
-    /// The servers, by name.
     var servers: [ServerState] { states.values.sorted { $0.name < $1.name } }
 
     /// The state of a server; nil if there is none.
     subscript(name: ServerName) -> ServerState? { states[name] }
 
-    /// Takes over an event.
     mutating func apply(_ event: Event) {
         switch event.kind {
         case .snapshot:

@@ -53,7 +53,6 @@ struct HistoryRequest {
     }
 }
 
-/// The newest of a sequence of changes.
 struct NewestChanges {
     private let limit: Int
     private var kept: [Change] = []

@@ -8,7 +8,6 @@ struct HistoryWriter {
     private let terminal: Terminal
     private let text: ChangeText
     private let users: UserNames
-    /// Whether it has written anything.
     private(set) var hasWritten = false
     /// Whether a client caused one of the changes.
     private(set) var hasCaller = false

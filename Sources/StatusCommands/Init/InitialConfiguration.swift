@@ -4,10 +4,8 @@ import StatusModel
 
 /// A first configuration, from what a host has.
 struct InitialConfiguration {
-    /// A server of the configuration.
     struct Entry: Equatable {
         var name: ServerName
-        /// Its settings, as YAML.
         var settings: String
         /// What it follows, for people.
         var subject: String
@@ -21,7 +19,6 @@ struct InitialConfiguration {
         + #"echo "$1 is $u % full"; [ "$u" -lt 95 ] || exit 2; [ "$u" -lt 90 ] || exit 1"#
 
     private(set) var entries: [Entry] = []
-    /// Whether it selects a server.
     private let selects: Bool
     /// Whether it lets posts add servers.
     private let accepts: Bool
@@ -70,7 +67,6 @@ struct InitialConfiguration {
     /// The server that is selected first: the most important one.
     var selected: ServerName? { selects ? entries.first?.name : nil }
 
-    /// The text of the file.
     func text(date: String) -> String {
         var lines = [
             "# Written by “statusctl init” on \(date), from what this host has. Change it as you like: statusd.yaml(5)",

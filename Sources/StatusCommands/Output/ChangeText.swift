@@ -16,7 +16,6 @@ struct ChangeText {
     let style: Style
     /// The width of the terminal; nil if lines are not cut.
     let width: Int?
-    /// Whether each line names its server.
     let namesServers: Bool
 
     /// The line of an entry; `user` is the name of the user whose client caused it.

@@ -63,7 +63,6 @@ struct FormatTemplate: Sendable {
     }
 }
 
-/// A field of `--format`.
 enum ServerField: String, CaseIterable {
     case name, text, level, lastLevel, phase, source, description, message, mark, selected, stale, restored, since, age
     case changed, updated, revision, host

@@ -23,7 +23,6 @@ final class ProgressIndicator {
     private let frames: [String]
     private var count = 0
     private var timer: TimerSource?
-    /// The drawn line.
     private var drawn = ""
 
     /// - Parameters:

@@ -49,12 +49,10 @@ struct ServerListing {
         self.now = now
     }
 
-    /// A table for a terminal.
     init(_ terminal: Terminal) {
         self.init(style: terminal.style, width: terminal.width, placesColumns: terminal.canMoveCursor)
     }
 
-    /// The lines of the table.
     func lines(_ rows: [Row], legend: Bool) -> [String] {
         let columns = columns(withHosts: rows.contains { $0.host != nil })
         let texts = rows.map { row in columns.map { text($0, of: row) } }

@@ -29,7 +29,6 @@ struct SummaryText {
     /// The number of parts whose cells fit on a line of a terminal.
     static func parts(width: Int?) -> Int { width.map { min(max(1, $0 - indent.count), mostParts) } ?? partsInPipe }
 
-    /// The lines for one server.
     func lines(_ summary: StatusSummary) -> [String] {
         [headline(summary)] + rows(summary.times).map { Self.indent + $0 } + [
             Self.indent + timeline.cells(summary.buckets.map(\.worst))

@@ -63,10 +63,8 @@ struct Terminal: Sendable {
         exit(ExitStatus.failed.rawValue)
     }
 
-    /// Writes one JSON value as a line.
     func json(_ value: some JSONWritable) { put(Self.json { $0.value(value) } + "\n") }
 
-    /// Writes one JSON object as a line.
     func json(_ members: (inout JSONWriter) -> Void) { put(Self.json { $0.object(members) } + "\n") }
 
     /// Writes a message to standard error, unless the output is JSON.
@@ -92,7 +90,6 @@ struct Terminal: Sendable {
         StandardOutput.write(charset.text(style.faint("statusctl: \(text)") + "\n"), to: STDERR_FILENO)
     }
 
-    /// Writes a failure.
     func failure(_ failure: CommandFailure) {
         if isJSON { json(failure) } else { note((failure.host.map { "\($0): " } ?? "") + failure.sentence) }
     }

@@ -20,7 +20,6 @@ enum TimeText {
     }
 
     private static let day = "%Y-%m-%d"
-    /// The current time.
     static var now: Timestamp {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)

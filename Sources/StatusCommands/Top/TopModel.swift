@@ -17,7 +17,6 @@ struct TopModel {
         case refresh(ServerName)
     }
 
-    /// The order of the list.
     enum Order {
         case name, severity
     }

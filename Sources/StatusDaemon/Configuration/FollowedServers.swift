@@ -21,7 +21,6 @@ struct FollowedServers {
     /// The source of a server that is not configured.
     static let unconfiguredSource = AnySourceSettings(PushSettings())
 
-    /// The configuration in effect.
     var configuration = Configuration()
     /// The servers that are not configured, but were added by posts.
     var unconfigured: Set<ServerName> = []

@@ -15,7 +15,6 @@ struct ReadConfiguration: Sendable {
     let errors: [Problem]
     /// The first warnings, limited in the same way; they include names that could not be looked up.
     let warnings: [Problem]
-    /// The number of errors.
     let errorCount: Int
     /// A file that cannot be used and may configure more servers; nil if all files can be used.
     let failedFile: String?

@@ -10,9 +10,7 @@ import StatusMonitor
 ///
 /// A dry run only makes the plan; a reload also carries it out (``ServerRegistry/apply(_:)``).
 struct ReloadPlan {
-    /// The step for one server.
     enum Step: Equatable {
-        /// The server is new.
         case add
         /// The server is from an earlier run and is configured.
         case adopt(SourceMemory)
@@ -25,7 +23,6 @@ struct ReloadPlan {
         case remove
     }
 
-    /// The new configuration.
     let read: ReadConfiguration
     /// The steps by server; a server without a step stays as it is.
     let steps: [ServerName: Step]

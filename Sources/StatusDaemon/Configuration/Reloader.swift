@@ -19,7 +19,6 @@ final class Reloader {
         let continuation: CheckedContinuation<Outcome?, Never>
         /// The client that requested the reload.
         let caller: Caller?
-        /// Whether it is a dry run.
         let isDryRun: Bool
     }
 
@@ -42,7 +41,6 @@ final class Reloader {
     /// Called at the end of a reload with the configuration; with nil if it was refused.
     var onReload: @EventLoop (ReadConfiguration?) -> Void = { _ in }
 
-    /// Creates a reloader that is not running.
     init(reading: ConfigurationReading, registry: ServerRegistry, logger: Logger) {
         self.reading = reading
         self.registry = registry
@@ -70,7 +68,6 @@ final class Reloader {
         resumeCurrent(nil)
     }
 
-    /// Requests a reload without waiting for it.
     func request() {
         isRequested = true
         wakeUp.yield()

@@ -20,16 +20,12 @@ final class ServerRegistry {
     /// The users and groups that may call methods that change something.
     private(set) var access = AccessPolicy()
 
-    /// The configuration in effect.
     var configuration: Configuration { servers.configuration }
 
     /// Creates a registry without servers.
     ///
-    /// - Parameters:
-    ///   - monitor: the monitor, which may have restored servers.
-    ///   - factory: makes the servers' sources.
-    ///   - logger: reports why a server cannot be followed.
-    ///   - restored: the saved data of an earlier run: its sources, and the server that its configuration selected.
+    /// - Parameter restored: the saved data of an earlier run: its sources, and the server that its configuration
+    ///   selected. The monitor has restored its servers.
     init(monitor: StatusMonitor, factory: SourceFactory, logger: Logger, restored: StoreContents = StoreContents()) {
         self.monitor = monitor
         self.logger = logger

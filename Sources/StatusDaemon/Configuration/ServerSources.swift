@@ -49,7 +49,6 @@ final class ServerSources {
         socketFailures = LogLimiter(logger, .warning)
     }
 
-    /// The running source of a server.
     subscript(name: ServerName) -> (any Source)? {
         if case .running(let source) = entries[name] { source } else { nil }
     }
@@ -69,7 +68,6 @@ final class ServerSources {
 
     // MARK: Configured servers
 
-    /// Adds a server.
     func add(_ name: ServerName, _ server: ServerConfiguration) {
         monitor.add(server.definition(name: name, failure: start(server, of: name, predecessor: nil)))
     }
@@ -104,7 +102,6 @@ final class ServerSources {
         return startFailure(of: name) != before
     }
 
-    /// Removes a server.
     func remove(_ name: ServerName, by caller: Caller? = nil) {
         takeSource(of: name)?.close()
         set(nil, of: name)

@@ -19,7 +19,6 @@ final class SourceFactory {
     /// Limited, because clients can make the daemon reload at any rate.
     private let permitFailures: LogLimiter
     private let environment: SourceEnvironment
-    /// The notify sockets of all servers.
     var sockets: NotifySockets { environment.shared(NotifySockets.self) }
     /// The processes that can reach the notify sockets; nil if not set yet.
     private var permitted: AccessPolicy?
@@ -44,7 +43,6 @@ final class SourceFactory {
         ) { runner.start($0) }
     }
 
-    /// The time for workers to end.
     private static let endTime = Duration.milliseconds(100)
 
     /// Ends everything that the sources shared; to be called after they are closed.
@@ -74,8 +72,6 @@ final class SourceFactory {
     /// Makes and starts a server's source; returns nil if nothing has to run.
     ///
     /// - Parameters:
-    ///   - server: its configuration.
-    ///   - name: its name.
     ///   - predecessor: the source that it replaces, which is closed unless the new source takes it over.
     ///   - shown: the shown level, if it came from the same subject.
     ///   - restored: the saved data of an earlier run for the same subject.

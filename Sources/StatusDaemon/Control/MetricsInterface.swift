@@ -31,7 +31,6 @@ final class MetricsInterface: VarlinkInterface {
 
         """
 
-    /// A family of metrics.
     private enum Family: String, CaseIterable {
         case serverLevel = "ServerLevel"
         case servers = "Servers"

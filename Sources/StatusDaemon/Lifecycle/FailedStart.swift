@@ -44,9 +44,7 @@ struct FailedStart {
 
     /// Reports the reason to all clients that connect.
     ///
-    /// - Parameters:
-    ///   - reason: why the daemon does not start.
-    ///   - isCorrected: checks whether a start would succeed now; nil if that cannot be checked.
+    /// - Parameter isCorrected: checks whether a start would succeed now; nil if that cannot be checked.
     /// - Returns: whether a start would succeed now. Then the daemon must start, because a start that was requested
     ///   meanwhile has joined this one.
     static func answerClients(_ reason: String, isCorrected: Check? = nil) async -> Bool {

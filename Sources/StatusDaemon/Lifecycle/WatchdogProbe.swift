@@ -29,7 +29,6 @@ final class WatchdogProbe {
     private let service: VarlinkService
     private var clients: Clients?
 
-    /// Creates a probe of a service that has a ``ProbeInterface``.
     init(through service: VarlinkService) { self.service = service }
 
     /// Sends a probe and waits for it; returns whether it arrived.

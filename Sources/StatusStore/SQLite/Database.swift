@@ -11,7 +11,6 @@ public final class Database {
     public enum Access: Sendable {
         /// For reading and writing; the file is created if it is missing.
         case readWrite
-        /// For reading only.
         case readOnly
         /// For reading and writing without other connections, so that no shared-memory file is needed.
         case alone
@@ -27,7 +26,6 @@ public final class Database {
     ///
     /// - Parameters:
     ///   - path: the file; `:memory:` for a database in memory.
-    ///   - access: the mode.
     ///   - timeout: how long to wait for other connections, in milliseconds.
     /// - Throws: ``SQLiteError``.
     public init(path: String, access: Access = .readWrite, timeout: Int32 = usualTimeout) throws(SQLiteError) {
@@ -95,7 +93,6 @@ public final class Database {
     /// The number of rows that the last statement changed.
     public var changedRows: Int { Int(sqlite3_changes64(handle)) }
 
-    /// The ID of the last inserted row.
     public var lastRowID: Int64 { sqlite3_last_insert_rowid(handle) }
 
     func check(_ result: Int32) throws(SQLiteError) {

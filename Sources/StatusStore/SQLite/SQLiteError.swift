@@ -25,7 +25,6 @@ public struct SQLiteError: Error, Equatable, CustomStringConvertible {
         case other
     }
 
-    /// The kind of error.
     public let code: Code
     /// The reason as one phrase: “disk I/O error”.
     public let description: String

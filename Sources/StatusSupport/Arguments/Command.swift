@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A program, or one of its commands.
 public struct Command<Status: Sendable>: Sendable {
-    /// The name.
     public let name: String
     /// The purpose, in one sentence.
     public let abstract: String
@@ -18,14 +16,6 @@ public struct Command<Status: Sendable>: Sendable {
     public let run: (@Sendable (ParsedArguments) async throws -> Status)?
 
     /// Creates a command, or a program without commands.
-    ///
-    /// - Parameters:
-    ///   - name: the name.
-    ///   - abstract: the purpose, in one sentence.
-    ///   - discussion: further paragraphs for the help.
-    ///   - parameters: the arguments, in order, and the options.
-    ///   - validate: checks that the parameters make sense together.
-    ///   - run: runs the command; nil if the program runs it itself.
     public init(
         _ name: String, abstract: String, discussion: String = "", parameters: [any AnyParameter],
         validate: @escaping @Sendable (ParsedArguments) throws(InvalidUsage) -> Void = { _ in },
@@ -62,7 +52,6 @@ public struct ParsedArguments: Sendable {
         values[option.name] = value.map { [$0] } ?? []
     }
 
-    /// The value of a parameter.
     public subscript<Value>(parameter: Parameter<Value>) -> Value {
         do throws(InvalidValue) { return try parameter.value(values[parameter.specification.name]) } catch {
             preconditionFailure("a command read a parameter that it does not declare: \(error.reason)")
@@ -72,7 +61,6 @@ public struct ParsedArguments: Sendable {
 
 /// The reason why parameters do not make sense together, and what to do.
 public struct InvalidUsage: Error, Sendable, Hashable {
-    /// The reason, as one sentence.
     public let reason: String
 
     /// Creates an error; the reason does not contain the program's name.

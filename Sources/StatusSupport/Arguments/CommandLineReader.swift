@@ -18,7 +18,6 @@ struct CommandLineReader<Status: Sendable> {
         return all.map(\.specification) + StandardOptions.all(ofCommand: false)
     }
 
-    /// The options whose values are valid.
     var validOptions: ParsedArguments {
         var arguments = ParsedArguments()
         for (specification, value) in options where (try? specification.check(value.map { [$0] } ?? [])) != nil {
@@ -86,7 +85,6 @@ struct CommandLineReader<Status: Sendable> {
         return suggestion.isEmpty ? "; write “--” before an argument that starts with a hyphen" : suggestion
     }
 
-    /// Checks the values of the standard options and returns them.
     func standardOptions() throws(UsageError) -> ParsedArguments {
         var arguments = ParsedArguments()
         for (specification, value) in options where specification.isStandard {
@@ -96,7 +94,6 @@ struct CommandLineReader<Status: Sendable> {
         return arguments
     }
 
-    /// Checks the values for a command and returns them.
     func finish(_ command: Command<Status>) throws(UsageError) -> ParsedArguments {
         var arguments = ParsedArguments()
         let known = command.parameters.map(\.specification)

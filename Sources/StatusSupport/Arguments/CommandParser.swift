@@ -2,7 +2,6 @@
 
 /// The request that a command line makes.
 public enum Invocation<Status: Sendable>: Sendable {
-    /// Run a command.
     case run(Command<Status>, ParsedArguments)
     /// Show a text, such as help, and exit successfully.
     case show(String)
@@ -14,7 +13,6 @@ public enum Invocation<Status: Sendable>: Sendable {
 public struct UsageError: Error, Sendable, Hashable {
     /// What is wrong and what to do, without the program's name.
     public let reason: String
-    /// The usage of the command, in one line.
     public let usage: String
 }
 

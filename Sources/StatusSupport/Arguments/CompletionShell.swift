@@ -7,7 +7,6 @@
 enum CompletionShell: String, CaseIterable, Sendable {
     case bash, zsh, fish
 
-    /// The script that the shell reads.
     func script(for program: String) -> String {
         switch self {
         case .bash:

@@ -15,7 +15,6 @@ struct HelpText<Status: Sendable> {
 
     private var shown: Command<Status> { command ?? program }
 
-    /// The usage, in one line.
     var usage: String {
         var words = ["usage:", program.name] + (command.map { [$0.name] } ?? [])
         if !shown.subcommands.isEmpty { words.append("COMMAND") }

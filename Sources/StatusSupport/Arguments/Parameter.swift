@@ -37,7 +37,6 @@ public typealias Option<Value: Sendable> = Parameter<Value>
 public typealias Argument<Value: Sendable> = Parameter<Value>
 
 extension Parameter where Value == Bool {
-    /// Creates a flag.
     public init(_ name: String, help: String) { self.init(name, .flag, help, .nothing) { $0 != nil } }
 }
 
@@ -105,9 +104,7 @@ public struct ParameterSpecification: Sendable {
     public let letter: Character?
     /// How users write the parameter.
     public let form: Form
-    /// The help, in one sentence.
     public let help: String
-    /// The values that completion suggests.
     public let completion: Completion
     /// Throws if the words are not a valid value.
     let check: @Sendable ([String]) throws(InvalidValue) -> Void
@@ -121,12 +118,9 @@ public struct ParameterSpecification: Sendable {
     }
 }
 
-/// The values that completion suggests for a parameter.
 public enum Completion: Sendable {
     case nothing
-    /// The names of files.
     case files
-    /// These words.
     case words([String])
     /// Words that are computed during completion, from the options on the command line.
     case dynamic(@Sendable (ParsedArguments) async -> [CompletionCandidate])

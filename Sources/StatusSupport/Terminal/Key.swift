@@ -2,7 +2,6 @@
 
 /// An action with the keyboard or the mouse.
 public enum Key: Hashable, Sendable {
-    /// A character.
     case character(Character)
     /// A letter with the control key, in lower case.
     case control(Character)
@@ -20,7 +19,6 @@ public struct KeyDecoder {
 
     private var pending: [UInt8] = []
 
-    /// Creates a decoder without input.
     public init() {}
 
     /// Whether an incomplete sequence is pending, which may be the escape key alone.

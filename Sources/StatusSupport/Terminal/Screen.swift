@@ -2,11 +2,8 @@
 
 /// The lines on a terminal, kept so that only changed ones are written.
 public struct Screen {
-    /// The size of a terminal.
     public struct Size: Hashable, Sendable {
-        /// The number of columns.
         public var width: Int
-        /// The number of rows.
         public var height: Int
 
         /// Creates a size; values below 1 become 1.
@@ -19,7 +16,6 @@ public struct Screen {
     private var size: Size?
     private var rows: [String] = []
 
-    /// Creates a screen with unknown contents.
     public init() {}
 
     /// Forgets the contents, so that the next update writes everything.

@@ -3,7 +3,6 @@
 import CCurl
 import Glibc
 
-/// A problem with a server's certificate.
 enum CertificateProblem: Equatable {
     case expired, notYetValid, selfSigned, wrongName
     /// Anything else, in the TLS library's words.
@@ -31,7 +30,6 @@ enum CertificateProblem: Equatable {
     /// Returns a phrase for the problem.
     ///
     /// - Parameters:
-    ///   - host: the host of the request.
     ///   - certificates: the certificates that the server sent, its own first; may be empty.
     ///   - now: the current time, in seconds since 1970.
     func reason(for host: String, _ certificates: [Certificate], now: Int = time(nil)) -> String {

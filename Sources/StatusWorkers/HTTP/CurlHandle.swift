@@ -72,7 +72,6 @@ final class CurlHandle {
 
     // MARK: Results
 
-    /// Returns libcurl's description of a failure.
     func text(of code: CURLcode) -> String {
         let text = String(cString: errorText)
         return text.isEmpty ? curl.text(of: code) : text
@@ -86,7 +85,6 @@ final class CurlHandle {
         statusd_curl_get_string(curl.functions, easy, info).map { String(cString: $0) } ?? ""
     }
 
-    /// The duration of the transfer.
     var duration: Duration { duration(CURLINFO_TOTAL_TIME_T) }
 
     /// Returns the duration of a step; 0 if it has not ended.

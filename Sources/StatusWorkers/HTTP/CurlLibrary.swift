@@ -17,7 +17,6 @@ final class CurlLibrary {
     /// The file with the system's authorities, if any.
     let authoritiesFile: String?
 
-    /// Loads the library.
     init() throws(HTTPFailure) {
         guard let handle = dlopen(Self.fileName, RTLD_NOW | RTLD_LOCAL) else {
             let reason = dlerror().map { String(cString: $0) } ?? Self.fileName
@@ -43,7 +42,6 @@ final class CurlLibrary {
         guard result == CURLE_OK else { throw HTTPFailure(reason: "cannot initialize libcurl: \(text(of: result))") }
     }
 
-    /// Returns libcurl's description of a result.
     func text(of code: CURLcode) -> String {
         functions.pointee.easy_strerror(code).map { String(cString: $0) } ?? "error \(code.rawValue)"
     }

@@ -12,10 +12,8 @@ final class HTTPClient {
 
     /// The maximum processor time of a transfer.
     static let processorLimit = Duration.seconds(5)
-    /// The processor time that this process has used.
     static var processorTime: Duration { .microseconds(clock()) }
 
-    /// Loads libcurl.
     init() throws(HTTPFailure) {
         curl = try CurlLibrary()
         guard let multi = curl.functions.pointee.multi_init() else {
@@ -27,7 +25,6 @@ final class HTTPClient {
 
     deinit { _ = curl.functions.pointee.multi_cleanup(multi) }
 
-    /// Makes a request.
     func perform(_ request: HTTPRequest) -> HTTPOutcome {
         do throws(HTTPFailure) {
             let lifetime = try authorities.lifetime(for: request)

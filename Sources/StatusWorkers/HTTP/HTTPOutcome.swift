@@ -2,7 +2,6 @@
 
 public import Varlink
 
-/// The outcome of an HTTP request.
 public enum HTTPOutcome: JSONStructure, Equatable {
     /// The response is as expected: its status code, and the duration of the request.
     case expected(statusCode: Int, duration: Duration)

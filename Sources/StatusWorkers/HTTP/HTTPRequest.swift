@@ -3,24 +3,20 @@
 public import SourceKinds
 public import Varlink
 
-/// A request that a worker makes.
 @dynamicMemberLookup
 public struct HTTPRequest: Sendable, Equatable {
     /// The settings: the request and the expected response.
     public var settings: HTTPSettings
-    /// The value of `User-Agent`.
     public var userAgent: String
     /// The timeout for everything from the lookup of the name to the end of the body.
     public var timeout: Duration
 
-    /// Creates a request.
     public init(_ settings: HTTPSettings, userAgent: String = "statusd", timeout: Duration) {
         self.settings = settings
         self.userAgent = userAgent
         self.timeout = timeout
     }
 
-    /// Returns one of the settings.
     public subscript<Value>(dynamicMember path: KeyPath<HTTPSettings, Value>) -> Value { settings[keyPath: path] }
 }
 

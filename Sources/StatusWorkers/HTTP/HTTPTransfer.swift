@@ -20,13 +20,11 @@ final class HTTPTransfer {
     private var headerBytes = 0
     /// Whether the response has a transfer encoding that was not requested.
     private(set) var hasCoding = false
-    /// Whether the last header is complete.
     private var isHeaderComplete = false
     /// The number of redirects before the last response began; nil if no response has begun.
     private var redirectsBefore: Int?
     /// Whether the final response has begun, and not only a redirect to it.
     var hasBegun: Bool { redirectsBefore == handle.number(CURLINFO_REDIRECT_COUNT) }
-    /// Whether the headers and trailers are too large.
     var isHeaderTooLarge: Bool { headerBytes > Self.headerLimit }
 
     /// The maximum length of a body in bytes; the connection is closed after that.
@@ -161,7 +159,6 @@ final class HTTPTransfer {
             && text(rest.prefix(64)) != ":chunked"
     }
 
-    /// Returns the text of a header, in lower case.
     private static func text(_ bytes: some Collection<UInt8>) -> String {
         String(decoding: bytes, as: UTF8.self).lowercased()
     }
@@ -202,6 +199,5 @@ final class HTTPTransfer {
         return url.isEmpty ? request.url : url
     }
 
-    /// The host of the last URL.
     var lastHost: String { handle.curl.part(CURLUPART_HOST, of: lastURL) ?? lastURL }
 }

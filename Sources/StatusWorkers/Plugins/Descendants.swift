@@ -10,7 +10,6 @@ enum Descendants {
     private static let pause = Duration.milliseconds(50)
     private static let maximumRounds = 100
 
-    /// Makes this process a subreaper.
     static func adoptOrphans() { _ = linux_adopt_orphans() }
 
     /// Returns the process IDs of the children, including dead ones.

@@ -19,17 +19,13 @@ extension ExecSettings: JSONStructure {
 
 /// The outcome of a plugin: how it ended and what it wrote.
 public struct PluginOutcome: JSONStructure, Equatable {
-    /// How a plugin ended.
     public enum Ending: Sendable, Equatable {
-        /// It exited with this status.
         case exited(Int)
-        /// A signal ended it.
         case signaled(Int)
         /// It could not be started, for this reason.
         case notStarted(String)
     }
 
-    /// How it ended.
     public var ending: Ending
     /// The beginning of its standard output.
     public var output: String
@@ -38,7 +34,6 @@ public struct PluginOutcome: JSONStructure, Equatable {
     /// Whether processes that the plugin left could not be ended yet; then the worker takes no further calls.
     public var leavesProcesses: Bool
 
-    /// Creates an outcome.
     public init(_ ending: Ending, output: String = "", errors: String = "", leavesProcesses: Bool = false) {
         self.ending = ending
         self.output = output

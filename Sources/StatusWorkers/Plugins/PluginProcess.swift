@@ -8,7 +8,6 @@ import Glibc
 ///
 /// It is started without a shell. It leads a process group, its standard input is empty, and its directory is `/`.
 struct PluginProcess {
-    /// The reason why a plugin could not be started.
     struct NotStarted: Error {
         let reason: String
     }
@@ -17,7 +16,6 @@ struct PluginProcess {
     var output: PluginStream
     var errors: PluginStream
 
-    /// Starts a plugin.
     init(_ command: [String], environment: [String: String]) throws(NotStarted) {
         guard let output = OwnedDescriptor.makePipe(), let errors = OwnedDescriptor.makePipe() else {
             throw NotStarted(reason: String(cString: strerror(errno)))
@@ -58,7 +56,6 @@ struct PluginProcess {
     /// Reaps dead processes that the plugin left.
     func reapOrphans() { Descendants.reapOrphans(except: process) }
 
-    /// Sends a signal to the plugin's process group.
     func signal(_ number: Int32) { kill(-process, number) }
 
     /// Reaps the plugin after its end, and kills the processes that it left.
@@ -76,7 +73,6 @@ struct PluginProcess {
     }
 }
 
-/// One output stream of a plugin.
 struct PluginStream {
     /// The number of bytes to keep; further bytes are read and dropped.
     private static let limit = 8192
@@ -87,7 +83,6 @@ struct PluginStream {
 
     init(_ descriptor: OwnedDescriptor) { self.descriptor = descriptor }
 
-    /// The beginning of the stream.
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
     /// Reads what is available, but no more than a pipe holds.
@@ -103,7 +98,6 @@ struct PluginStream {
     }
 }
 
-/// The environment of plugins.
 enum PluginEnvironment {
     /// The variables that systemd set for this process alone.
     private static let own: Set = [

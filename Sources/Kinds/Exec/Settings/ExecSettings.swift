@@ -13,7 +13,6 @@ public struct ExecSettings: SourceSettings {
     /// The absolute path of the plugin and its arguments.
     public var command: [String]
 
-    /// Creates settings.
     public init(command: [String]) { self.command = command }
 
     public var subjectParts: [String] { command }

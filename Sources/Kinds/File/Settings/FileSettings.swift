@@ -18,7 +18,6 @@ public struct FileSettings: SourceSettings {
     /// Whether the file must exist; if false, it must not.
     public var exists = true
 
-    /// Creates settings for a file that must exist.
     public init(path: String) { self.path = path }
 
     public var subjectParts: [String] {
@@ -32,9 +31,7 @@ public struct FileSettings: SourceSettings {
         return slashes.lazy.map { path[..<$0] }.first(where: Self.isPattern) ?? path[...]
     }
 
-    /// Whether the path is a pattern.
     public var hasPattern: Bool { Self.isPattern(path[...]) }
-    /// Whether a directory of the path is a pattern.
     public var hasPatternInDirectory: Bool { Self.isPattern(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
 
     private static func isPattern(_ path: Substring) -> Bool { path.contains { "*?[".contains($0) } }

@@ -64,7 +64,6 @@ enum FileFinding: Sendable, Equatable {
     }
 }
 
-/// A file that was found.
 struct FoundFile: Sendable, Equatable {
     var path: String
     /// The time when the content last changed.

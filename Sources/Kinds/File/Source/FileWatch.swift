@@ -25,9 +25,7 @@ final class FileWatch {
     /// Called when the reader of ``changes`` stops.
     var onEnd: @EventLoop () -> Void = {}
 
-    /// - Parameters:
-    ///   - path: the file's path.
-    ///   - isPattern: whether its last component is a glob(7) pattern.
+    /// - Parameter isPattern: whether the last component is a glob(7) pattern.
     init(path: String, isPattern: Bool) {
         entries = FileEntry.entries(of: path, isPattern: isPattern).suffix(Self.maximumDepth)
         (changes, change) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))

@@ -57,7 +57,6 @@ extension FileSettings: JSONStructure {
     }
 }
 
-/// The answer of a worker that checked a file.
 struct FileAnswer: WorkerAnswer, JSONStructure, Equatable {
     /// The result, or the reason why there is none.
     let result: Result<CheckResult, CheckFailure>

@@ -8,7 +8,6 @@ public struct HTTPSettings: SourceSettings {
     public static let key = "http"
     public static let delivery = SourceDelivery.checked
 
-    /// The URL, `http` or `https`.
     public var url: String
     /// The method; the response to `HEAD` has no body.
     public var method = "GET"
@@ -16,7 +15,6 @@ public struct HTTPSettings: SourceSettings {
     ///
     /// After a redirect to another host, libcurl sends all of them except `Authorization` and `Cookie`.
     public var headers: [String] = []
-    /// The expected status codes.
     public var statusCodes = [200...299]
     /// The text that the first MiB of the body must contain, if any.
     public var contains: String?
@@ -25,10 +23,8 @@ public struct HTTPSettings: SourceSettings {
     /// The maximum number of redirects to follow; with 0, the redirect itself is the response.
     public var redirects = 5
 
-    /// Creates settings for a GET request that expects success.
     public init(url: String) { self.url = url }
 
-    /// Whether the URL is `https`.
     public var isSecure: Bool { url.lowercased().hasPrefix("https:") }
 
     public var subjectParts: [String] {

@@ -10,7 +10,6 @@ public struct NotifySettings: SourceSettings {
     /// The names or IDs of users who may send, in addition to root, the daemon's user and the group statusd.
     public var users: [String]
 
-    /// Creates settings.
     public init(users: [String] = []) { self.users = users }
 
     public var subjectParts: [String] { [] }

@@ -5,7 +5,6 @@ import StatusModel
 
 /// The assignments in an sd_notify(3) datagram that affect a status.
 struct NotifyMessage: Equatable {
-    /// The condition of the program.
     enum Condition: Equatable {
         case ready, reloading, stopping
         /// The program failed with this error number.

@@ -4,7 +4,6 @@ public import EventLoopIO
 public import SourceKinds
 public import StatusModel
 
-/// The notify sockets of all servers.
 @EventLoop
 public final class NotifySockets: SharedResource {
     /// The maximum number of sockets; the other descriptors are left for clients, checks and the daemon itself.
@@ -17,7 +16,6 @@ public final class NotifySockets: SharedResource {
     /// Returns a server's notify socket: the open one with updated senders, or a new one.
     ///
     /// - Parameters:
-    ///   - server: the server.
     ///   - users: the names or IDs of users who may send, in addition to the usual ones.
     ///   - source: the server's previous source, open or closed.
     ///   - restored: the memory of an earlier run of the daemon, if any.

@@ -14,7 +14,6 @@ public import StatusMonitor
 /// posted.
 @EventLoop
 public final class NotifySource {
-    /// The number of open sockets.
     private(set) static var count = 0
 
     private let server: ServerName
@@ -47,9 +46,6 @@ public final class NotifySource {
     /// Opens the server's socket; the kernel lets only these processes send to it.
     ///
     /// - Parameters:
-    ///   - server: the server.
-    ///   - environment: the resources that all sources share.
-    ///   - access: the processes that may send.
     ///   - predecessor: the closed source of the same server, if any. The new source keeps the reports of users who may
     ///     still send.
     ///   - restored: the memory of an earlier run of the daemon, if any.
@@ -150,7 +146,6 @@ public final class NotifySource {
         self.socket = nil
     }
 
-    /// Whether the socket is open.
     var isOpen: Bool { socket != nil }
 
     /// Whether exactly these processes can reach the socket.

@@ -5,11 +5,8 @@ import StatusModel
 
 /// The condition and text that programs have reported with sd_notify(3), from which statuses are made.
 struct NotifyState {
-    /// The effect of a message.
     enum Reaction: Equatable {
-        /// Post a status.
         case post(StatusText, Level)
-        /// Keep the last status fresh.
         case touch
         case nothing
     }
@@ -18,7 +15,6 @@ struct NotifyState {
     /// The texts that programs reported; nil for an empty one.
     private var statuses = LastReports<StatusText?>()
 
-    /// Takes a message from a user's program.
     mutating func take(_ message: NotifyMessage, from sender: UInt32) -> Reaction {
         if let text = message.status { statuses.note(StatusText(fitting: text), from: sender) }
         if let condition = message.condition { conditions.note(condition, from: sender) }
@@ -27,7 +23,6 @@ struct NotifyState {
         return .post(text, level)
     }
 
-    /// Forgets the reports of these users' programs.
     mutating func forget(_ users: Set<UInt32>) {
         conditions.forget(users)
         statuses.forget(users)
@@ -76,10 +71,8 @@ struct LastReports<Report> {
     /// The newest report that still counts.
     var newest: Report? { reports.last?.report }
 
-    /// The user who sent the newest report.
     var newestSender: UInt32? { reports.last?.sender }
 
-    /// Records a user's report.
     mutating func note(_ report: Report, from sender: UInt32) {
         reports.removeAll { $0.sender == sender }
         reports.append((report, sender))

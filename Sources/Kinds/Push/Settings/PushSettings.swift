@@ -7,7 +7,6 @@ public struct PushSettings: SourceSettings {
     public static let key = "push"
     public static let delivery = SourceDelivery.posted
 
-    /// Creates settings; all are equal.
     public init() {}
 
     public var subjectParts: [String] { [] }

@@ -6,7 +6,6 @@ public struct CheckSchedule: Sendable, Equatable {
     ///
     /// For a unit, a state counts once in this time.
     public var interval: Duration
-    /// The timeout of a check.
     public var timeout: Duration
     /// The number of checks in a row that must find a worse level before it is shown.
     public var failures: Int
@@ -29,7 +28,6 @@ public struct CheckSchedule: Sendable, Equatable {
 
 /// The maximum numbers of checks that run at the same time.
 public struct CheckLimits: Sendable, Equatable {
-    /// The total of all checks.
     public var checks: Int
     /// Plugins.
     public var processes: Int

@@ -6,7 +6,6 @@
 struct HostAndPort: Equatable {
     /// The host, without the brackets of an IPv6 address.
     var host: String
-    /// The port, if any.
     var port: UInt16?
 
     /// Parses a text; nil if it is invalid.

@@ -6,16 +6,12 @@ public import YAML
 
 /// Reads values from the YAML of one file; errors contain the line.
 public struct NodeReader: Sendable {
-    /// The file's path.
     public let file: String
 
-    /// Creates a reader for values of `file`.
     public init(file: String) { self.file = file }
 
-    /// Returns the position of a value.
     public func origin(of node: YAMLNode) -> Origin { Origin(file: file, line: node.mark.line) }
 
-    /// Returns an error at a value.
     public func problem(at node: YAMLNode, _ reason: String) -> Problem {
         Problem(.error, at: origin(of: node), reason: reason)
     }
@@ -61,13 +57,11 @@ public struct NodeReader: Sendable {
         return text.rawValue
     }
 
-    /// Reads `true` or `false`.
     public func flag(_ node: YAMLNode, of key: String) throws(Problem) -> Bool {
         guard let isOn = node.bool else { throw problem(at: node, "“\(key)” must be true or false") }
         return isOn
     }
 
-    /// Reads a whole number.
     public func count(_ node: YAMLNode, of key: String, in range: ClosedRange<Int>) throws(Problem) -> Int {
         guard let text = node.string, let count = Count.parse(text), range.contains(count) else {
             let example = range.contains(1 << 20) ? ", such as 1M" : range.contains(1 << 10) ? ", such as 1K" : ""
@@ -77,7 +71,6 @@ public struct NodeReader: Sendable {
         return count
     }
 
-    /// Reads a time span.
     public func duration(_ node: YAMLNode, of key: String, in range: ClosedRange<Duration>) throws(Problem) -> Duration
     {
         guard let text = node.string, let duration = TimeSpan.parse(text), range.contains(duration) else {

@@ -4,12 +4,10 @@ public import StatusModel
 
 /// A position in a file.
 public struct Origin: Hashable, Sendable, CustomStringConvertible {
-    /// The file's path.
     public var file: String
     /// The line, counted from 1; nil for the whole file.
     public var line: Int?
 
-    /// Creates a position in a file.
     public init(file: String, line: Int? = nil) {
         self.file = file
         self.line = line
@@ -20,7 +18,6 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
 
 /// An error or a warning in a configuration.
 public struct Problem: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The severity of a problem.
     public enum Severity: String, Sendable {
         /// The entry is ignored.
         case warning
@@ -28,9 +25,7 @@ public struct Problem: Error, Hashable, Sendable, CustomStringConvertible {
         case error
     }
 
-    /// The severity.
     public var severity: Severity
-    /// The position.
     public var origin: Origin
     /// The affected server; nil if the whole file is affected.
     public var server: ServerName?
@@ -39,7 +34,6 @@ public struct Problem: Error, Hashable, Sendable, CustomStringConvertible {
     /// Whether the cause is that this process may not read the file.
     public var isPermissionDenied = false
 
-    /// Creates a problem.
     public init(_ severity: Severity, at origin: Origin, server: ServerName? = nil, reason: String) {
         self.severity = severity
         self.origin = origin

@@ -5,14 +5,11 @@ import YAML
 
 /// Reads the settings of one server's source.
 public struct SettingsReader {
-    /// The reader of single values.
     public let nodes: NodeReader
-    /// The server that has the source.
     public let server: ServerName
     /// The warnings, and the errors after the first one.
     public private(set) var problems: [Problem] = []
 
-    /// Creates a reader for the source of `server`.
     public init(_ nodes: NodeReader, server: ServerName) {
         self.nodes = nodes
         self.server = server
@@ -34,11 +31,9 @@ public struct SettingsReader {
     /// Reads each key of a mapping with `read`; throws the first error and records the others as problems.
     ///
     /// - Parameters:
-    ///   - node: the mapping.
     ///   - section: the key whose value the mapping is.
     ///   - keys: the known keys; other keys cause a warning. The first one is required.
     ///   - example: a value of the required key, for messages.
-    ///   - read: reads the value of a key.
     mutating func readMapping(
         _ node: YAMLNode, of section: String, keys: [String], example: String,
         _ read: (String, YAMLNode, inout SettingsReader) throws(Problem) -> Void

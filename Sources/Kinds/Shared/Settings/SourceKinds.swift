@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The source kinds.
 public enum SourceKinds {
     /// All kinds, in the order in which messages name them.
     public static let all: [any SourceSettings.Type] = [
@@ -13,9 +12,7 @@ public enum SourceKinds {
         HTTPSettings.self,
     ]
 
-    /// The key of each kind.
     public static let keys = all.map { $0.key }
 
-    /// Returns the kind with this key.
     public static func kind(_ key: String) -> (any SourceSettings.Type)? { all.first { $0.key == key } }
 }

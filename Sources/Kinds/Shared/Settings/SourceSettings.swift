@@ -17,7 +17,6 @@ public protocol SourceSettings: Equatable, Sendable {
     ///
     /// A restart keeps a status only if the subject is the same.
     var subjectParts: [String] { get }
-    /// The requirements of the source on this host.
     var requirements: [SourceRequirement] { get }
 }
 
@@ -25,7 +24,6 @@ extension SourceSettings {
     public var requirements: [SourceRequirement] { [] }
 }
 
-/// How a source delivers statuses.
 public enum SourceDelivery: Sendable {
     /// Programs post them.
     case posted
@@ -51,15 +49,11 @@ public enum SourceRequirement: Equatable, Sendable {
 
 /// The settings of a source of any kind.
 public struct AnySourceSettings: Sendable {
-    /// The settings themselves.
     public let base: any SourceSettings
 
-    /// Wraps settings of a kind.
     public init(_ base: any SourceSettings) { self.base = base }
 
-    /// The kind's key in the configuration.
     public var key: String { type(of: base).key }
-    /// How statuses are delivered.
     public var delivery: SourceDelivery { type(of: base).delivery }
 
     /// A number that identifies the subject and is the same in all versions.

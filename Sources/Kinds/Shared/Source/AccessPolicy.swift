@@ -20,17 +20,14 @@ public struct AccessPolicy: Sendable, Equatable {
         self.groups = groups
     }
 
-    /// Returns this policy with additional users.
     public func allowing(users: [UInt32]) -> AccessPolicy {
         var policy = self
         policy.users += users
         return policy
     }
 
-    /// Returns the users of this policy that are not in the other one.
     public func users(missingIn other: AccessPolicy) -> Set<UInt32> { Set(users).subtracting(other.users) }
 
-    /// Whether a process with these credentials is allowed.
     public func allows(_ credentials: PeerCredentials) -> Bool {
         users.contains(credentials.userID) || groups.contains { credentials.isMember(of: $0) }
     }

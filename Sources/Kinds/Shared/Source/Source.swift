@@ -52,7 +52,6 @@ extension SourceMaking {
 /// Settings from which a check is made; ``CheckSource`` runs it.
 @EventLoop
 public protocol CheckMaking: SourceMaking {
-    /// Makes the check.
     func makeCheck(_ order: SourceOrder) -> any Check
 }
 
@@ -64,11 +63,8 @@ extension CheckMaking {
     }
 }
 
-/// The parameters of a new source.
 public struct SourceOrder {
-    /// The server whose status the source posts.
     let server: ServerName
-    /// The schedule of the server's checks.
     let schedule: CheckSchedule
     /// How long a oneshot unit may run; nil for no limit.
     let runtime: Duration?
@@ -78,10 +74,8 @@ public struct SourceOrder {
     let shown: Level?
     /// The state of this source in an earlier run of the daemon; nil if there is none.
     let restored: RestoredSource?
-    /// The resources that all sources share.
     let environment: SourceEnvironment
 
-    /// Creates an order.
     public init(
         server: ServerName, schedule: CheckSchedule, runtime: Duration? = nil, predecessor: (any Source)? = nil,
         shown: Level? = nil, restored: RestoredSource? = nil, environment: SourceEnvironment
@@ -98,7 +92,6 @@ public struct SourceOrder {
 
 /// The state of a source in an earlier run of the daemon.
 public struct RestoredSource: Sendable {
-    /// The source's memory.
     public var memory: SourceMemory
     /// The time since the server's last sign of life.
     public var age: Duration

@@ -7,11 +7,8 @@ public import StatusMonitor
 /// The resources that all sources share.
 @EventLoop
 public final class SourceEnvironment {
-    /// The monitor to which statuses are posted.
     public let monitor: StatusMonitor
-    /// The slots for all checks.
     public let budget: CheckBudget
-    /// The directory of the notify sockets.
     let notifyDirectory: String
     /// The socket of the executor, which runs plugins; nil if child processes run them.
     let executor: UnixAddress?

@@ -9,10 +9,8 @@ public struct TCPSettings: SourceSettings {
 
     /// The host, as a name or an address.
     public var host: String
-    /// The port.
     public var port: UInt16
 
-    /// Creates settings.
     public init(host: String, port: UInt16) {
         self.host = host
         self.port = port

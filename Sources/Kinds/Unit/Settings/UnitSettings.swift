@@ -10,7 +10,6 @@ public struct UnitSettings: SourceSettings {
     /// The unit's full name.
     public var unit: String
 
-    /// Creates settings.
     public init(unit: String) { self.unit = unit }
 
     public var subjectParts: [String] { [unit] }

@@ -11,7 +11,6 @@ import SystemdClient
 struct UnitJudge {
     /// What to do with a state.
     enum Verdict: Equatable {
-        /// Show it.
         case show(UnitStatus)
         /// Do not show it yet: it is one of several that are needed.
         case hold(UnitStatus, Int, of: Int)
@@ -65,10 +64,8 @@ struct UnitJudge {
     }
 
     /// - Parameters:
-    ///   - name: the unit's name.
     ///   - runtime: how long a oneshot may run; nil if that is not limited.
     ///   - schedule: how many times in a row a level must be found, an interval apart, to count.
-    ///   - shown: the level that is shown.
     ///   - signedStreak: the results that came before a restart (``Hysteresis/signedStreak``).
     init(of name: String, runtime: Duration?, schedule: CheckSchedule, shown: Level?, signedStreak: Int = 0) {
         self.name = name

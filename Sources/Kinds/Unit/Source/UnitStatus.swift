@@ -13,7 +13,6 @@ struct UnitStatus: Equatable {
         self.text = text
     }
 
-    /// The status of the unit of this name.
     init(_ unit: UnitProperties, of name: String) {
         switch (unit.activeState, unit.loadState) {
         case ("inactive", "not-found"): self.init(.unknown, "unit \(name) not found")
@@ -46,7 +45,6 @@ struct UnitStatus: Equatable {
         return text(unit, unit.subState) + reason + times
     }
 
-    /// The status text of a running service.
     private static func running(_ unit: UnitProperties) -> String { unit.statusText ?? text(unit, unit.subState) }
 
     /// As in `systemctl status`: `active (running)`.

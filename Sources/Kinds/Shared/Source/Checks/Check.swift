@@ -2,7 +2,6 @@
 
 public import StatusModel
 
-/// Determines the status of a server.
 public protocol Check: Sendable {
     /// The resource for which the check needs a slot (``CheckBudget``).
     var resource: CheckBudget.Resource { get }
@@ -24,16 +23,13 @@ extension Check {
     public var changes: AsyncStream<Void>? { nil }
 }
 
-/// The result of a check.
 public struct CheckResult: Sendable, Equatable {
-    /// The level.
     public var level: Level
     /// The text; the latency, if any, is appended to it.
     public var text: String
     /// The latency, if it was measured; it is shown coarsely (``Latency``).
     public var latency: Duration?
 
-    /// Creates a result.
     public init(_ level: Level, _ text: String, latency: Duration? = nil) {
         self.level = level
         self.text = text
@@ -45,7 +41,6 @@ public struct CheckResult: Sendable, Equatable {
 public struct CheckFailure: Error, Sendable, Equatable, CustomStringConvertible {
     public var description: String
 
-    /// Creates a failure.
     public init(_ reason: String) { description = reason }
 }
 

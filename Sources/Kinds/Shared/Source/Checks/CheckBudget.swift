@@ -12,7 +12,6 @@ public import StatusModel
 /// for checks that hang.
 @EventLoop
 public final class CheckBudget {
-    /// The resource that a check uses.
     public enum Resource: Sendable, CaseIterable {
         /// A process that runs a plugin.
         case process
@@ -28,12 +27,10 @@ public final class CheckBudget {
     @EventLoop
     public final class Claim {
         let resource: Resource
-        /// Whether the waiting or running check is urgent.
         fileprivate var isUrgent = false
         /// The check that waits for a slot, and its number in the order of arrival.
         fileprivate var waiter: (number: Int, continuation: CheckedContinuation<Bool, Never>)?
 
-        /// Creates a claim.
         public init(_ resource: Resource) { self.resource = resource }
     }
 
@@ -108,7 +105,6 @@ public final class CheckBudget {
         }
     }
 
-    /// Ends a check's wait.
     private func end(_ claim: Claim, hasSlot: Bool) {
         guard let waiter = claim.waiter.take() else { return }
         waiting -= 1
@@ -120,7 +116,6 @@ public final class CheckBudget {
         admit()
     }
 
-    /// Gives free slots to waiting checks.
     private func admit() {
         while let claim = next(in: &urgent, isUrgent: true) ?? next(in: &ordinary, isUrgent: false) {
             used[claim.resource, default: UsedSlots()].change(by: 1, isUrgent: claim.isUrgent)

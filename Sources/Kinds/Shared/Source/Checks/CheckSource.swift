@@ -21,7 +21,6 @@ public final class CheckSource {
     /// Changes may come at any rate, so a check that only a change caused does not count towards `failures` and
     /// `successes`.
     private var isCounted = false
-    /// The pause before the first check.
     private let firstPause: Duration?
     private var isClosed = false
     private let closing: AsyncStream<Never>

@@ -4,9 +4,7 @@ import StatusModel
 
 /// Shows a level only after several results in a row that are worse or better than the shown level.
 struct Hysteresis {
-    /// The decision about a result.
     enum Verdict: Equatable {
-        /// Show it.
         case show
         /// Do not show it yet: it is one of several results that are needed.
         case hold(Int, of: Int)
@@ -31,8 +29,7 @@ struct Hysteresis {
     var signedStreak: Int { direction == .worse ? streak : -streak }
 
     /// - Parameters:
-    ///   - failures: the number of worse results in a row that are needed.
-    ///   - successes: the number of better results in a row that are needed.
+    ///   - failures, successes: the numbers of worse and of better results in a row that are needed.
     ///   - shown: the shown level; nil if there is none, so that the first result counts at once.
     ///   - signedStreak: the results before a restart (``signedStreak``).
     init(failures: Int, successes: Int, shown: Level?, signedStreak: Int = 0) {

@@ -26,10 +26,7 @@ final class StatusLoader {
 
     /// Creates a loader that runs nothing yet.
     ///
-    /// - Parameters:
-    ///   - server: the server.
-    ///   - monitor: the monitor that shows the beginning and the end of a refresh.
-    ///   - body: runs the check and posts the status; throws only `CancellationError`.
+    /// - Parameter body: runs the check and posts the status; throws only `CancellationError`.
     init(of server: ServerName, monitor: StatusMonitor, _ body: @escaping @EventLoop @Sendable () async throws -> Void)
     {
         self.server = server

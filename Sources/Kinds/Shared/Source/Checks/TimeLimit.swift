@@ -2,7 +2,6 @@
 
 import EventLoopIO
 
-/// The time limit was exceeded.
 package struct TimeLimitExceeded: Error {}
 
 /// Runs `body` and cancels it after `limit`; returns when it has ended, which may be later.

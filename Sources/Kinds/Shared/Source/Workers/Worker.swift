@@ -38,7 +38,6 @@ final class Worker<Answer: WorkerAnswer> {
     /// Whether the worker can take a call.
     var isIdle: Bool { if case .idle = state { true } else { false } }
 
-    /// Whether the worker has ended.
     private var hasEnded: Bool { if case .ended = state { true } else { false } }
 
     /// Calls `body` when the worker is ready or has failed to start.

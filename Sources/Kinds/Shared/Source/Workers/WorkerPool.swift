@@ -10,9 +10,7 @@ import Varlink
 ///
 /// All sources that make such calls share one pool of workers: `environment.shared(WorkerPool<Call>.self)`.
 protocol WorkerCall: JSONWritable, Sendable {
-    /// A worker's answer to the call.
     associatedtype Answer: WorkerAnswer
-    /// Returns the starter of workers for such calls.
     @EventLoop static func workers(in environment: SourceEnvironment) -> WorkerStarter
 }
 
@@ -37,7 +35,6 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
 
     convenience init(in environment: SourceEnvironment) { self.init(Call.workers(in: environment)) }
 
-    /// Creates a pool without workers.
     init(_ workers: WorkerStarter) { self.workers = workers }
 
     /// Makes a call for a server; returns nil if it takes longer than `timeout`.

@@ -3,7 +3,6 @@
 import EventLoopIO
 import StatusWorkers
 
-/// The process that starts the workers.
 enum WorkerPlace {
     /// The executor that listens at this address.
     case executor(UnixAddress)
@@ -14,7 +13,6 @@ enum WorkerPlace {
     static let ownProgram = WorkerPlace.program(WorkerStart.ownProgram)
 }
 
-/// Starts workers of one kind.
 @EventLoop
 struct WorkerStarter {
     /// How many workers to start if each ends before it is ready.
