@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A date and a time of day, without a time zone.
+/// A date of the proleptic Gregorian calendar and a time of day, without a time zone.
+///
+/// The arithmetic is Howard Hinnant's `civil_from_days` and `days_from_civil` ("chrono-Compatible Low-Level Date
+/// Algorithms"), which count in eras of 400 years that begin in March.
 public struct CivilTime: Hashable, Sendable {
     public var year: Int64
     /// From 1 to 12.
@@ -16,11 +19,26 @@ public struct CivilTime: Hashable, Sendable {
         (self.hour, self.minute, self.second) = (hour, minute, second)
     }
 
-    /// Returns the beginning of the day, this many days later.
-    func midnight(daysLater count: Int64 = 0) -> CivilTime {
-        let date = CivilDate(daysSinceEpoch: daysSinceEpoch + count)
-        return CivilTime(year: date.year, month: date.month, day: date.day)
+    /// Creates the beginning of a day.
+    init(daysSinceEpoch: Int64) {
+        let (era, ofEra) = (daysSinceEpoch + 719_468).quotientAndRemainder(flooringBy: 146_097)
+        let yearOfEra = (ofEra - ofEra / 1460 + ofEra / 36_524 - ofEra / 146_096) / 365
+        let dayOfYear = ofEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        self.init(
+            year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month: month,
+            day: dayOfYear - (153 * monthFromMarch + 2) / 5 + 1)
     }
+
+    fileprivate init(secondsSinceEpoch seconds: Int64) {
+        let (days, ofDay) = seconds.quotientAndRemainder(flooringBy: 86_400)
+        self.init(daysSinceEpoch: days)
+        (hour, minute, second) = (ofDay / 3600, ofDay / 60 % 60, ofDay % 60)
+    }
+
+    /// Returns the beginning of the day, this many days later.
+    func midnight(daysLater count: Int64 = 0) -> CivilTime { CivilTime(daysSinceEpoch: daysSinceEpoch + count) }
 
     var isDate: Bool {
         let midnight = midnight()
@@ -30,16 +48,19 @@ public struct CivilTime: Hashable, Sendable {
     /// The day of the week; 0 is Sunday.
     var weekday: Int { Int((daysSinceEpoch % 7 + 11) % 7) }
 
-    private var daysSinceEpoch: Int64 { CivilDate(year: year, month: month, day: day).daysSinceEpoch }
+    private var daysSinceEpoch: Int64 {
+        let (era, yearOfEra) = (month <= 2 ? year - 1 : year).quotientAndRemainder(flooringBy: 400)
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
 
     var secondsSinceEpoch: Int64 { ((daysSinceEpoch * 24 + hour) * 60 + minute) * 60 + second }
+}
 
-    fileprivate init(secondsSinceEpoch seconds: Int64) {
-        let ofDay = (seconds % 86_400 + 86_400) % 86_400
-        let date = CivilDate(daysSinceEpoch: (seconds - ofDay) / 86_400)
-        self.init(
-            year: date.year, month: date.month, day: date.day, hour: ofDay / 3600, minute: ofDay / 60 % 60,
-            second: ofDay % 60)
+extension Int64 {
+    func quotientAndRemainder(flooringBy divisor: Int64) -> (quotient: Int64, remainder: Int64) {
+        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }
 }
 

@@ -14,9 +14,6 @@ public struct ServerName: Hashable, Sendable, Comparable, CustomStringConvertibl
     public let rawValue: String
 
     /// Creates a name from `text`; nil if it is invalid.
-    public init?(_ text: some StringProtocol) { self.init(String(text)) }
-
-    /// Creates a name from `text`; nil if it is invalid.
     public init?(_ text: String) {
         var text = text
         guard text.withUTF8({ Self.isName($0) }) else { return nil }

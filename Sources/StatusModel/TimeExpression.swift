@@ -32,9 +32,8 @@ public struct TimeExpression: Hashable, Sendable {
 
     /// Resolves the time; the result is limited to the years 1970 to 9999.
     public func timestamp(now: Timestamp, local: CivilZone) -> Timestamp {
-        let last: Int64 = 253_402_300_799_999
         let milliseconds = milliseconds(now: now, in: zone(local)) ?? 0
-        return Timestamp(milliseconds: min(max(0, milliseconds), last))
+        return Timestamp(milliseconds: min(max(0, milliseconds), Timestamp.expressible.upperBound))
     }
 
     private func zone(_ local: CivilZone) -> CivilZone {

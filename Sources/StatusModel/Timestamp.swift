@@ -29,7 +29,7 @@ public struct Timestamp: Hashable, Sendable, Comparable, CustomStringConvertible
     /// Writes the 24 characters of the RFC 3339 form (years 0000 to 9999).
     public func write(to start: UnsafeMutablePointer<UInt8>) {
         let (days, ofDay) = milliseconds.quotientAndRemainder(flooringBy: 86_400_000)
-        let date = CivilDate(daysSinceEpoch: days)
+        let date = CivilTime(daysSinceEpoch: days)
         // The milliseconds of a day fit into 32 bits, whose division is faster.
         let time = UInt32(truncatingIfNeeded: ofDay)
         let year = UInt32(truncatingIfNeeded: date.year)
@@ -57,44 +57,5 @@ public struct Timestamp: Hashable, Sendable, Comparable, CustomStringConvertible
         let tens = value / 10
         start[0] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: tens)
         start[1] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value &- tens &* 10)
-    }
-}
-
-/// A date of the proleptic Gregorian calendar.
-///
-/// The arithmetic is Howard Hinnant's `civil_from_days` and `days_from_civil` ("chrono-Compatible Low-Level Date
-/// Algorithms"), which count in eras of 400 years that begin in March.
-struct CivilDate: Equatable {
-    var year: Int64
-    var month: Int64
-    var day: Int64
-
-    init(year: Int64, month: Int64, day: Int64) {
-        self.year = year
-        self.month = month
-        self.day = day
-    }
-
-    init(daysSinceEpoch: Int64) {
-        let (era, ofEra) = (daysSinceEpoch + 719_468).quotientAndRemainder(flooringBy: 146_097)
-        let yearOfEra = (ofEra - ofEra / 1460 + ofEra / 36_524 - ofEra / 146_096) / 365
-        let dayOfYear = ofEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let monthFromMarch = (5 * dayOfYear + 2) / 153
-        day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
-        month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
-        year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-    }
-
-    var daysSinceEpoch: Int64 {
-        let (era, yearOfEra) = (month <= 2 ? year - 1 : year).quotientAndRemainder(flooringBy: 400)
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
-    }
-}
-
-extension Int64 {
-    fileprivate func quotientAndRemainder(flooringBy divisor: Int64) -> (quotient: Int64, remainder: Int64) {
-        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
-        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }
 }
