@@ -14,10 +14,9 @@ enum StatusCtl {
         discussion: ExitStatus.table(Set(ExitStatus.allCases)),
         subcommands: [
             ListCommand.command, StatusCommand.command, WatchCommand.command, TopCommand.command,
-            HistoryCommand.command,
-            SelectCommand.command, PostCommand.command, RefreshCommand.command, WaitCommand.command,
-            ForgetCommand.command, ReloadCommand.command, VerifyCommand.command, InitCommand.command,
-            BridgeCommand.command,
+            HistoryCommand.command, SelectCommand.command, PostCommand.command, RefreshCommand.command,
+            WaitCommand.command, ForgetCommand.command, ReloadCommand.command, VerifyCommand.command,
+            InitCommand.command, BridgeCommand.command,
         ])
 
     static let parser = CommandParser<ExitStatus>(program, version: MonitorVersion.current)

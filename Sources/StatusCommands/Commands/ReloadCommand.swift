@@ -27,14 +27,12 @@ enum ReloadCommand {
         parameters: [dryRun, quiet], statuses: [.invalidConfiguration],
         mayBeRepeated: true, isChange: true
     ) { context in
-        let isDryRun = context.arguments[dryRun]
-        guard context.arguments[quiet] else {
-            return show(try await context.client.reload(dryRun: isDryRun ? true : nil), isDryRun, on: context.terminal)
-        }
+        let (isDryRun, isQuiet) = (context.arguments[dryRun], context.arguments[quiet])
         do {
-            return try await context.client.reload(dryRun: isDryRun ? true : nil).failed.isEmpty
-                ? .done : .invalidConfiguration
-        } catch MonitorError.reloadFailed {
+            let reply = try await context.client.reload(dryRun: isDryRun ? true : nil)
+            if !isQuiet { return show(reply, isDryRun, on: context.terminal) }
+            return reply.failed.isEmpty ? .done : .invalidConfiguration
+        } catch MonitorError.reloadFailed where isQuiet {
             return .invalidConfiguration
         }
     }

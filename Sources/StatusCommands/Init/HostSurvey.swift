@@ -17,12 +17,9 @@ struct HostSurvey {
     /// Parts of the system that say little about the host, unless they fail.
     private static let background = [
         "systemd-", "getty@", "serial-getty@", "console-getty", "container-getty@", "user@", "user-runtime-dir@",
-        "dbus", "polkit", "udisks2",
-        "accounts-daemon", "rtkit-daemon", "upower", "colord", "packagekit", "ModemManager", "wpa_supplicant",
-        "avahi-daemon",
-        "switcheroo-control", "low-memory-monitor", "power-profiles-daemon", "bluetooth", "apparmor", "plymouth",
-        "emergency",
-        "rescue", "session-", "init.scope",
+        "dbus", "polkit", "udisks2", "accounts-daemon", "rtkit-daemon", "upower", "colord", "packagekit",
+        "ModemManager", "wpa_supplicant", "avahi-daemon", "switcheroo-control", "low-memory-monitor",
+        "power-profiles-daemon", "bluetooth", "apparmor", "plymouth", "emergency", "rescue", "session-", "init.scope",
     ]
 
     /// The services that are most often a host's purpose; they come first.

@@ -106,9 +106,8 @@ final class MetricsInterface: VarlinkInterface {
         private let monitor: StatusMonitor
         private var stream: VarlinkStream?
         /// The selected server, which is written first.
-        private var selected: ServerName?
-        private var hasBegun = false
-        private var waiting: ArraySlice<ServerState> = []
+        private let selected: ServerName?
+        private var waiting: ArraySlice<ServerState>
         /// The last server that was counted; servers are counted in the order of their names.
         private var last: ServerName?
         private var hasMore = true
@@ -116,7 +115,12 @@ final class MetricsInterface: VarlinkInterface {
         private var counts: [Level?: Int] = [:]
         private var left = levels[...]
 
-        init(_ monitor: StatusMonitor) { self.monitor = monitor }
+        init(_ monitor: StatusMonitor) {
+            self.monitor = monitor
+            let state = try? monitor.selectedState()
+            selected = state?.name
+            waiting = state.map { [$0] } ?? []
+        }
 
         func stream(_ call: VarlinkCall) {
             // The stream holds this object until it is closed.
@@ -125,14 +129,6 @@ final class MetricsInterface: VarlinkInterface {
         }
 
         private func next(_ writer: inout JSONWriter) -> Bool {
-            if !hasBegun {
-                hasBegun = true
-                if let state = try? monitor.selectedState() {
-                    selected = state.name
-                    write(state, &writer)
-                    return true
-                }
-            }
             if waiting.isEmpty, hasMore { look() }
             if let state = waiting.popFirst() {
                 write(state, &writer)
