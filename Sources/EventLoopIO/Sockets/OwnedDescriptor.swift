@@ -19,6 +19,14 @@ public final class OwnedDescriptor: Sendable {
         return (OwnedDescriptor(adopting: ends[0]), OwnedDescriptor(adopting: ends[1]))
     }
 
+    /// Creates a non-blocking socket.
+    static func makeSocket(_ family: Int32, _ type: Int32) throws(IOError) -> OwnedDescriptor {
+        let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(family, type | flags, 0)
+        guard descriptor >= 0 else { throw IOError(errno: errno, "cannot create a socket") }
+        return OwnedDescriptor(adopting: descriptor)
+    }
+
     deinit { close(rawValue) }
 }
 
@@ -83,12 +91,11 @@ extension OwnedDescriptor {
         setsockopt(rawValue, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
     }
 
-    /// Makes the kernel report the sender of each datagram from now on (`SO_PASSCRED`; socket(7)).
-    func passCredentials() throws(IOError) {
+    /// Turns on an option of a socket (socket(7), tcp(7)); returns false if that fails.
+    @discardableResult
+    func turnOn(_ option: Int32, of level: Int32 = SOL_SOCKET) -> Bool {
         var on: Int32 = 1
-        guard setsockopt(rawValue, SOL_SOCKET, SO_PASSCRED, &on, socklen_t(MemoryLayout<Int32>.size)) == 0 else {
-            throw IOError(errno: errno, "cannot receive")
-        }
+        return setsockopt(rawValue, level, option, &on, socklen_t(MemoryLayout<Int32>.size)) == 0
     }
 }
 

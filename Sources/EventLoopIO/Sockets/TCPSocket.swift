@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLinux
 import Glibc
 
 /// TCP sockets, all close-on-exec and non-blocking.
@@ -9,23 +10,20 @@ public enum TCPSocket {
     public static func connect(
         to address: InternetAddress, within limit: Duration = .seconds(3600)
     ) async throws(IOError) -> OwnedDescriptor? {
-        let flags = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
-        let descriptor = socket(address.family, flags, 0)
-        guard descriptor >= 0 else { throw IOError(errno: errno, "cannot create a socket") }
-        let socket = OwnedDescriptor(adopting: descriptor)
-        let failure = address.withSocketAddress { Glibc.connect(descriptor, $0, $1) == 0 ? 0 : errno }
+        let socket = try OwnedDescriptor.makeSocket(address.family, Int32(SOCK_STREAM.rawValue))
+        let failure = address.withSocketAddress { Glibc.connect(socket.rawValue, $0, $1) == 0 ? 0 : errno }
         if failure == 0 { return socket }
         guard failure == EINPROGRESS else { throw error(failure, of: address) }
         guard try await IOSource.wait(for: .writable, of: socket, within: limit) else { return nil }
         var result: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
-        getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &result, &length)
+        getsockopt(socket.rawValue, SOL_SOCKET, SO_ERROR, &result, &length)
         // A peer that refuses causes ECONNREFUSED; a peer that resets has accepted first.
         guard result == 0 || result == ECONNRESET || result == EPIPE else {
             throw IOError(errno: result, "cannot connect")
         }
         // If no process listens, the socket may get the port that it connects to, and so reach itself.
-        if isOneWithPeer(descriptor) { throw IOError(errno: ECONNREFUSED, "cannot connect") }
+        if isOneWithPeer(socket.rawValue) { throw IOError(errno: ECONNREFUSED, "cannot connect") }
         return socket
     }
 
@@ -65,7 +63,8 @@ extension TCPSocket {
             let share = (deadline - .now) / (addresses.count - index)
             do throws(IOError) {
                 if let socket = try await connect(to: address, within: share) {
-                    socket.sendAtOnce()
+                    // Small messages are sent at once.
+                    socket.turnOn(TCP_NODELAY, of: Int32(IPPROTO_TCP))
                     return socket
                 }
                 failure = IOError(.timedOut, "cannot connect: no answer")
@@ -86,25 +85,15 @@ extension TCPSocket {
             throw IOError(.notFound, "\(error)")
         }
         guard let address = addresses.first else { throw IOError(.notFound, "host not found: \(host)") }
-        let flags = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
-        let descriptor = socket(address.family, flags, 0)
-        guard descriptor >= 0 else { throw IOError(errno: errno, "cannot create a socket") }
-        let socket = OwnedDescriptor(adopting: descriptor)
+        let socket = try OwnedDescriptor.makeSocket(address.family, Int32(SOCK_STREAM.rawValue))
         // Old connections that are still being closed must not keep the port.
-        var on: Int32 = 1
-        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
-        // Accepted connections inherit this.
-        socket.sendAtOnce()
-        guard address.withSocketAddress({ bind(descriptor, $0, $1) }) == 0, Glibc.listen(descriptor, backlog) == 0
-        else { throw IOError(errno: errno, "cannot listen at \(host):\(port)") }
+        socket.turnOn(SO_REUSEADDR)
+        // Accepted connections inherit this: small messages are sent at once.
+        socket.turnOn(TCP_NODELAY, of: Int32(IPPROTO_TCP))
+        let failure = address.withSocketAddress {
+            bind(socket.rawValue, $0, $1) == 0 && Glibc.listen(socket.rawValue, backlog) == 0 ? 0 : errno
+        }
+        guard failure == 0 else { throw IOError(errno: failure, "cannot listen at \(host):\(port)") }
         return socket
-    }
-}
-
-extension OwnedDescriptor {
-    /// Makes the kernel send small messages at once, without waiting for more (`TCP_NODELAY`; tcp(7)).
-    fileprivate func sendAtOnce() {
-        var on: Int32 = 1
-        setsockopt(rawValue, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
     }
 }

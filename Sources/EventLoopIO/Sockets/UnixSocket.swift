@@ -154,9 +154,9 @@ public enum UnixSocket {
                 listener, nil, nil, Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue))
             if descriptor >= 0 {
                 // Without this, recvmsg(2) skips an out-of-band byte, and closes the descriptors that came with it.
-                var inLine: Int32 = 1
-                setsockopt(descriptor, SOL_SOCKET, SO_OOBINLINE, &inLine, socklen_t(MemoryLayout<Int32>.size))
-                return OwnedDescriptor(adopting: descriptor)
+                let connection = OwnedDescriptor(adopting: descriptor)
+                connection.turnOn(SO_OOBINLINE)
+                return connection
             }
             switch errno {
             case EINTR, ECONNABORTED: continue
@@ -198,12 +198,9 @@ public enum UnixSocket {
     }
 
     private static func make(_ type: Int32, receives: Bool = false) throws(IOError) -> OwnedDescriptor {
-        let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
-        let descriptor = socket(AF_UNIX, type | flags, 0)
-        guard descriptor >= 0 else { throw IOError(errno: errno, "cannot create a socket") }
-        let socket = OwnedDescriptor(adopting: descriptor)
+        let socket = try OwnedDescriptor.makeSocket(AF_UNIX, type)
         // Before it is bound, so that the sender of each datagram is known.
-        if receives { try socket.passCredentials() }
+        if receives, !socket.turnOn(SO_PASSCRED) { throw IOError(errno: errno, "cannot receive") }
         return socket
     }
 
@@ -234,9 +231,7 @@ public enum UnixSocket {
             throw IOError(.notASocket, "\(path) is not a socket; remove it, or use another directory")
         }
         let probe = try make(type)
-        let failure = try UnixAddress.path(path).withSocketAddress {
-            Glibc.connect(probe.rawValue, $0, $1) == 0 ? 0 : errno
-        }
+        let failure = try connect(probe, to: .path(path))
         // A refused connection means no listener. A full backlog or a socket of the other type means that there is one.
         let isDead = failure == 0 ? hasEndedListener(probe) : failure == ECONNREFUSED || failure == ENOENT
         guard isDead else {
