@@ -26,8 +26,7 @@ final class DaemonParts {
     private let watcher: SelectionWatcher
     private let reloader: Reloader
     private let service: VarlinkService
-    /// The paths of the sockets to remove at the end, while the lock still keeps other daemons out of their directory.
-    private let passingSockets: [String]
+    private let sockets: ControlSockets
     private let logger: Logger
 
     static func make(
@@ -51,16 +50,7 @@ final class DaemonParts {
         directories: DaemonDirectories, state: OpenedState, logger: Logger
     ) throws {
         self.logger = logger
-        let live = MonitorAddress.live(directories.controlSocket)
-        let listener = inherited.first
-        let isInherited = listener != nil
-        let ownSockets = isInherited ? [live] : [directories.controlSocket, live]
-        // The same users may connect to the service manager's socket and to the socket next to it.
-        let mode = try listener.map { try Self.mode(ofInherited: $0) } ?? 0o666
-        // If the service manager keeps the control socket, the socket next to it is not removed: clients that lost the
-        // daemon connect to it, so that they do not start the daemon again.
-        let listeners = inherited + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: mode) })
-        passingSockets = isInherited ? [] : ownSockets
+        sockets = try ControlSockets(directories, inherited: inherited)
         monitor = StatusMonitor(restoring: state.memory, notesUnsaved: state.store != nil)
         reporter = try ServiceManagerReporter(verification: reading.verification)
         expiry = try ExpiryTimer(monitor: monitor)
@@ -87,7 +77,7 @@ final class DaemonParts {
             info: VarlinkService.Info(
                 vendor: "statusd", product: "statusd", version: MonitorVersion.current, url: "https://statusd.org"),
             interfaces: [control, try MetricsInterface(monitor: monitor)],
-            unlisted: [try ProbeInterface(monitor: monitor)], listeners: listeners,
+            unlisted: [try ProbeInterface(monitor: monitor)], listeners: sockets.listeners,
             limits: VarlinkService.Limits(read.configuration.limits), logger: logger)
         service.refusal = { MonitorError.limitReached(limit: "\($0)", value: $1).reply }
         keeper?.apply(read.configuration.history)
@@ -102,21 +92,6 @@ final class DaemonParts {
             service.limits = VarlinkService.Limits(read.configuration.limits)
             keeper?.apply(read.configuration.history)
             reporter.configuration = .taken(errors: read.errorCount)
-        }
-    }
-
-    /// The mode of a socket from the service manager, which determines the users that may connect.
-    private static func mode(ofInherited listener: OwnedDescriptor) throws(DaemonError) -> UInt32 {
-        do throws(IOError) {
-            return try UnixSocket.mode(of: try UnixSocket.path(of: listener))
-        } catch {
-            throw DaemonError(
-                .system,
-                """
-                \(error.message): the service manager listens on a socket that was removed; run “systemctl restart \
-                statusd.socket statusd”
-                """
-            )
         }
     }
 
@@ -157,7 +132,7 @@ final class DaemonParts {
         await factory.close()
         await keeper?.close()
         LogLimiter.logAllRepetitions()
-        for socket in passingSockets { unlink(socket) }
+        sockets.remove()
         // Otherwise the service manager would keep showing the last status.
         ServiceManager.notify(.status(""))
     }
