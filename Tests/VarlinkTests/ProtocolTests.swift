@@ -113,7 +113,7 @@ struct ProtocolTests {
     }
 
     @Test(
-        "a oneway call like the one before, but with broken parameters, is not carried out",
+        "a broken oneway call closes the connection, also if the last one had the same bytes around its parameters",
         arguments: [
             #"{"text":"broken"}}"#, #"{"text":"broken"},"more":{}"#, #"{"text":"broken"} {}"#, #"{"text":"broken"#,
             #"{"text":"broken"}"} x {"#, "{", #"{"text":"\ud800"}"#,
@@ -122,10 +122,22 @@ struct ProtocolTests {
         try await Harness.run { harness in
             let client = await harness.client()
             await client.send(
-                Call.call("Echo", #"{"text":"first"}"#, "oneway"), Call.call("Echo", parameters, "oneway"),
-                Call.call("Echo", #"{"text":"last"}"#, "oneway"), Call.echo("heard"))
-            #expect(await client.receive() == Call.echoReply("heard"))
-            #expect(await harness.interface.echoed == ["first", "last", "heard"])
+                Call.call("Echo", #"{"text":"first"}"#, "oneway"), Call.call("Echo", #"{"text":"second"}"#, "oneway"),
+                Call.call("Echo", parameters, "oneway"), Call.echo("last"))
+            #expect(await client.seesEnd())
+            #expect(await harness.interface.echoed == ["first", "second"])
+        }
+    }
+
+    @Test("of members with the same name, the last one counts, also in a repeated call")
+    func repeatsMembers() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(
+                Call.call("Echo", #"{"text":"first"}"#, "oneway"),
+                Call.call("Echo", #"{"text":"a"},"parameters":{"text":"b"}"#, "oneway"), Call.echo("last"))
+            #expect(await client.receive() == Call.echoReply("last"))
+            #expect(await harness.interface.echoed == ["first", "b", "last"])
         }
     }
 

@@ -254,25 +254,37 @@ final class ServerConnection {
     }
 
     private func handle(_ message: UnsafeRawBufferPointer) {
-        let envelope: CallEnvelope
-        let route: Route
-        if let last = lastOneway, let repeated = last.envelope.envelope(of: message) {
-            (envelope, route) = (repeated, last.route)
-        } else {
-            do throws(JSONError) { envelope = try CallEnvelope(message) } catch { return refuse("\(error)") }
-            route = service.route(envelope.method, in: message)
-            if let repeated = RepeatedEnvelope(envelope, in: message) { lastOneway = (repeated, route) }
+        if let last = lastOneway, let envelope = last.envelope.envelope(of: message) {
+            let call = handle(envelope, last.route, in: message)
+            if call?.hasBrokenParameters != true { return }
+            // More than an object is between the same bytes.
+            lastOneway = nil
         }
+        let envelope: CallEnvelope
+        do throws(JSONError) { envelope = try CallEnvelope(message) } catch { return refuse("\(error)") }
+        let route = service.route(envelope.method, in: message)
+        if !route.onlyReads, let repeated = RepeatedEnvelope(envelope, in: message) { lastOneway = (repeated, route) }
+        handle(envelope, route, in: message)
+    }
+
+    /// Handles a call; returns nil if nobody needs it.
+    @discardableResult
+    private func handle(
+        _ envelope: borrowing CallEnvelope, _ route: Route, in message: UnsafeRawBufferPointer
+    ) -> VarlinkCall? {
         // No client would receive the result.
-        if route.onlyReads, envelope.isOneway || !mayReply { return }
+        if route.onlyReads, envelope.isOneway || !mayReply { return nil }
         let call = VarlinkCall(envelope, route: route, in: message, connection: self)
         machine.callBegan()
         if let interface = route.interface, !call.wantsUpgrade { interface.handle(call) } else { service.refuse(call) }
         call.handlerReturned()
-        if machine.isClosed { return call.abandon() }
-        guard machine.isAnswering else { return }
-        waitingCall = call
-        perform(machine.handlerReturned())
+        if machine.isClosed {
+            call.abandon()
+        } else if machine.isAnswering {
+            waitingCall = call
+            perform(machine.handlerReturned())
+        }
+        return call
     }
 
     /// Refuses a message that is too long, whose method is unknown.

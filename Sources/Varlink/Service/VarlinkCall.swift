@@ -41,6 +41,8 @@ public final class VarlinkCall {
     private let connection: ServerConnection
     /// The range of its parameters in its text; nil if there are none.
     private let parameters: Range<Int>?
+    /// Whether its parameters were read, and are not one JSON object.
+    private(set) var hasBrokenParameters = false
     /// The call's text, which is valid while its handler runs.
     private var message: UnsafeRawBufferPointer?
     private var state = State.open
@@ -77,6 +79,7 @@ public final class VarlinkCall {
         do throws(JSONError) {
             return try JSONReader.readParameters(message, parameters, as: Parameters.self)
         } catch {
+            hasBrokenParameters = error.member == nil
             throw .invalidParameter(error.member ?? "parameters")
         }
     }
