@@ -45,7 +45,9 @@ extension ControlInterface {
             if isFirst, page.isLast, page.changes.isEmpty { try checkKnown(query.server) }
             buffer.fill(page.changes)
             stream.wake()
+            // Only its position is still needed.
             previous = page
+            previous?.changes = []
             await buffer.emptied()
         } while previous?.isLast == false && !stream.isClosed
         stream.finish(HistoryReply(change: nil))

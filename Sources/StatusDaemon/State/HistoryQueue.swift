@@ -16,7 +16,8 @@ final class HistoryQueue {
     /// A query that waits or runs.
     @EventLoop private final class Query {
         let account: UInt32
-        var start: (@EventLoop () -> Void) = {}
+        /// Begins to read; nil afterwards, because it holds the query.
+        var start: (@EventLoop () -> Void)?
         /// Ends the call without a result; nil once the caller has been answered.
         var leave: (@EventLoop () -> Void)?
 
@@ -68,6 +69,7 @@ final class HistoryQueue {
     /// Ends a cancelled query at once, without waiting for a slow disk.
     private func abandon(_ query: Query) {
         query.leave.take()?()
+        query.start = nil
         waiting[query.account]?.removeAll { $0 === query }
         guard waiting[query.account]?.isEmpty == true else { return }
         waiting[query.account] = nil
@@ -83,7 +85,7 @@ final class HistoryQueue {
         guard !isBusy, let account = turns.first, let query = waiting[account]?.removeFirst() else { return }
         turns.removeFirst()
         if waiting[account]?.isEmpty == true { waiting[account] = nil } else { turns.append(account) }
-        query.start()
+        query.start.take()?()
     }
 
     private func start<Value: Sendable>(
