@@ -101,7 +101,7 @@ final class MetricsInterface: VarlinkInterface {
         private static let mostServers = 1024 - levels.count
         private static let levels: [Level?] = [.ok, .warning, .critical, .unknown, nil]
         /// The number of servers in one turn.
-        private static let piece = 256
+        private static let piece = 64
 
         private let monitor: StatusMonitor
         private var stream: VarlinkStream?
@@ -111,6 +111,8 @@ final class MetricsInterface: VarlinkInterface {
         /// The last server that was counted; servers are counted in the order of their names.
         private var last: ServerName?
         private var hasMore = true
+        /// Whether the next piece may be written in this turn.
+        private var hasTurn = true
         private var written = 0
         private var counts: [Level?: Int] = [:]
         private var left = levels[...]
@@ -129,14 +131,17 @@ final class MetricsInterface: VarlinkInterface {
         }
 
         private func next(_ writer: inout JSONWriter) -> Bool {
-            if waiting.isEmpty, hasMore { look() }
+            if waiting.isEmpty, hasMore, hasTurn { look() }
             if let state = waiting.popFirst() {
                 write(state, &writer)
                 return true
             }
             if hasMore {
-                // The rest is for later turns, even if this turn began because there was room again.
-                EventLoop.atEndOfTurn { self.stream?.wake() }
+                // Many clients that read fast would otherwise fill each turn.
+                EventLoop.atNextTurn {
+                    self.hasTurn = true
+                    self.stream?.wake()
+                }
                 return false
             }
             guard left.count > 1 else {
@@ -149,6 +154,7 @@ final class MetricsInterface: VarlinkInterface {
 
         /// Counts the next servers, and keeps those to write.
         private func look() {
+            hasTurn = false
             let states = monitor.states(after: last, limit: Self.piece)
             last = states.last?.name
             hasMore = last != nil

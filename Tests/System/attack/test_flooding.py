@@ -25,6 +25,7 @@ LIST = b'{"method":"org.statusd.monitor.List"}\0'
 WATCH = b'{"method":"org.statusd.monitor.Watch","parameters":{"all":true},"more":true}\0'
 HISTORY = b'{"method":"org.statusd.monitor.History","parameters":{"all":true},"more":true}\0'
 DESCRIBE = b'{"method":"org.statusd.monitor.Describe","parameters":{"server":"server7"}}\0'
+METRICS = b'{"method":"io.systemd.Metrics.List","more":true}\0'
 SERVERS = 4000
 
 
@@ -246,6 +247,18 @@ def pipelined_lists():
                 drain(connection)
 
     flood("clients that pipeline lists", attack, duration=0, servers=30)
+
+
+@test("clients that list metrics all the time, beside others that pipeline calls, do not delay others", limit=120)
+def metrics():
+    def attack(daemon):
+        connections = [control_socket(daemon.socket) for _ in range(120)]
+        for _ in until_the_end():
+            for number, connection in enumerate(connections):
+                send_what_fits(connection, METRICS * 100 if number % 3 == 0 else DESCRIBE * 100)
+                drain(connection)
+
+    flood("clients that list metrics", attack, duration=0)
 
 
 @contextlib.contextmanager
@@ -622,6 +635,22 @@ def create_and_remove_files(kind, suffix):
             attacker.wait()
             bystander.finish(f"files that come and go, with {kind}")
             stop_and_time(daemon)
+
+
+@test("a history that is read again and again takes no more memory", limit=120)
+def history_again():
+    with Daemon("accept: any\n") as daemon:
+        fill(daemon, 2000)
+        with daemon.connect() as connection:
+            def read(times):
+                for _ in range(times):
+                    assert sum(1 for _ in connection.more("History", {"all": True})) > 2000
+                return daemon.resident() / 1024
+
+            before = read(5)
+            grown = read(20) - before
+        print(f"     {grown:.1f} MB", flush=True)
+        assert grown < 8, f"the daemon grew by {grown:.0f} MB"
 
 
 @test("users who read the history all the time do not make the log of the state grow")
