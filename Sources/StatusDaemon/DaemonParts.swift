@@ -72,7 +72,8 @@ final class DaemonParts {
         reloader = Reloader(reading: reading, registry: registry, logger: logger)
         watcher = SelectionWatcher(monitor: monitor, reporters: [reporter], isolatedTo: EventLoop.shared)
         let control = try ControlInterface(
-            monitor: monitor, watcher: watcher, registry: registry, reloader: reloader, state: KeptState(keeper, state))
+            monitor: monitor, watcher: watcher, registry: registry, reloader: reloader, reporter: reporter,
+            state: KeptState(keeper, state))
         service = VarlinkService(
             info: VarlinkService.Info(
                 vendor: "statusd", product: "statusd", version: MonitorVersion.current, url: "https://statusd.org"),

@@ -32,7 +32,7 @@ import Varlink
         let watcher = SelectionWatcher(monitor: monitor, reporters: [], isolatedTo: EventLoop.shared)
         let control = try ControlInterface(
             monitor: monitor, watcher: watcher, registry: registry, reloader: reloader,
-            state: KeptState(nil, OpenedState()))
+            reporter: try ServiceManagerReporter { _ in }, state: KeptState(nil, OpenedState()))
         let listener = isOrdinary ? try await VarlinkAddress.tcp(host: "127.0.0.1", port: 0).listen() : nil
         let service = VarlinkService(
             info: VarlinkService.Info(vendor: "", product: "", version: "", url: ""), interfaces: [control],

@@ -16,6 +16,7 @@ final class ControlInterface: MonitorService {
     private let watcher: SelectionWatcher
     let registry: ServerRegistry
     private let reloader: Reloader
+    private let reporter: ServiceManagerReporter
     let state: KeptState
     private let unknownErrors: LogLimiter
     /// Limited, because clients can refresh at any rate.
@@ -38,12 +39,13 @@ final class ControlInterface: MonitorService {
 
     init(
         monitor: StatusMonitor, watcher: SelectionWatcher, registry: ServerRegistry, reloader: Reloader,
-        state: KeptState
+        reporter: ServiceManagerReporter, state: KeptState
     ) throws {
         self.monitor = monitor
         self.watcher = watcher
         self.registry = registry
         self.reloader = reloader
+        self.reporter = reporter
         self.state = state
         unknownErrors = LogLimiter(registry.logger, .error)
         refreshes = LogLimiter(registry.logger, .info, burst: Self.refreshesLogged)
@@ -110,7 +112,10 @@ final class ControlInterface: MonitorService {
         call.reply(GetCursorReply(cursor: monitor.cursor, notices: notices))
     }
 
-    private var notices: [String]? { state.notices.isEmpty ? nil : state.notices }
+    private var notices: [String]? {
+        let notices = (reporter.notice.map { [$0] } ?? []) + state.notices
+        return notices.isEmpty ? nil : notices
+    }
 
     // MARK: Changing
 

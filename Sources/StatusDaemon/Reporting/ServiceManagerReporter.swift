@@ -76,7 +76,7 @@ final class ServiceManagerReporter {
     }
 
     private func send(_ text: String) {
-        let line = complaint.map { "\(text) (\($0); run “\(verification)”)" } ?? text
+        let line = notice.map { "\(text) (\($0))" } ?? text
         pending = nil
         guard !isMuted, line != shown else { return }
         shown = line
@@ -85,12 +85,12 @@ final class ServiceManagerReporter {
         timer?.schedule(after: Self.interval)
     }
 
-    /// The note about the configuration.
-    private var complaint: String? {
+    /// What an administrator should know of the configuration, as a phrase.
+    var notice: String? {
         switch configuration {
         case .taken(errors: 0): nil
-        case .taken(let errors): "\(errors) error\(errors == 1 ? "" : "s") in the configuration"
-        case .refused: "the configuration was not reloaded"
+        case .taken(let errors): "\(errors) error\(errors == 1 ? "" : "s") in the configuration; run “\(verification)”"
+        case .refused: "the configuration was not reloaded; run “\(verification)”"
         }
     }
 

@@ -74,3 +74,21 @@ def drop_in():
         drop_in.write_text("servers: [\n")
         equal(daemon.ctl("reload").status, 78)
         equal([server["name"] for server in json.loads(daemon.done("list", "--json"))["servers"]], ["a"])
+
+
+@test("an error in the configuration is shown with the status, and for a server that is not found, until it is corrected")
+def shown():
+    with Daemon(BEFORE) as daemon:
+        daemon.done("select", "db")
+        equal(daemon.ctl("status").err, "")
+        for wrong, notice in (
+            ("servers: { db: { push: true }, web: { psh: true } }\n", "warning: 1 error in the configuration; run “statusctl"),
+            ("servers: [\n", "warning: the configuration was not reloaded; run “statusctl"),
+        ):
+            daemon.file.write_text(wrong)
+            equal(daemon.ctl("reload").status, 78)
+            contains(daemon.ctl("status").err, notice)
+            contains(daemon.ctl("status", "unknown").err, notice, "no server named")
+        daemon.file.write_text(BEFORE)
+        daemon.done("reload")
+        equal(daemon.ctl("status").err, "")
