@@ -74,8 +74,6 @@ enum ServerText {
     static func lines(for event: Event, isSwitch: Bool = false, style: Style) -> [String] {
         switch event.kind {
         case .alive: return []
-        case .gap where event.missed == 0:
-            return [style.faint("-- the daemon restarted from an older state: what was shown last was not saved")]
         case .gap: return [style.faint("-- \(event.missed.map(String.init) ?? "some") events missed")]
         case .snapshot where !isSwitch:
             return (event.servers ?? event.server.map { [$0] })?.map { line($0, style) } ?? [none(style)]

@@ -65,7 +65,7 @@ def filters():
                                 ("--source push --level ok", "abc"), ("--selected --stale", "")):
             equal(names(*options.split()), wanted, options)
         contains(daemon.ctl("list", "--selected", "--stale").err, "none of the 5 servers matches")
-        contains(daemon.ctl("list", "--source", "htp").err, "must be one of push, notify, unit, exec, tcp, file, http")
+        contains(daemon.ctl("list", "--source", "htp").err, "must be one of push, notify")
 
 
 @test("status shows several servers, and its exit status is that of the first that is not ok")
