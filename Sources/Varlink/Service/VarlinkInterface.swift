@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import EventLoopIO
-import Glibc
 
 /// A service's implementation of an interface.
 @EventLoop
@@ -55,16 +54,6 @@ final class Route {
         index = -1
         interface = nil
         onlyReads = true
-    }
-
-    /// Whether these bytes are the full name.
-    ///
-    /// Not isolated, because an isolated closure would check for each call that it runs on the loop.
-    nonisolated func isNamed(_ name: UnsafeRawBufferPointer) -> Bool {
-        guard let start = name.baseAddress, name.count == fullName.utf8.count else { return false }
-        return fullName.utf8.withContiguousStorageIfAvailable { bytes in
-            bytes.baseAddress.map { memcmp($0, start, name.count) == 0 }
-        } == true
     }
 
     /// The routes of all methods of an interface.

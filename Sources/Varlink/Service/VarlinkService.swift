@@ -66,8 +66,6 @@ public final class VarlinkService {
 
     /// The methods by the bytes of their names, because hashing a client's string could take quadratic time.
     private let routes: [[UInt8]: Route]
-    /// The method of the last call, which most clients call again.
-    private var lastRoute = Route(unknown: "")
     private let interfaceNames: Set<String>
     private let listeners: [OwnedDescriptor]
     let logger: Logger
@@ -172,10 +170,7 @@ public final class VarlinkService {
     /// Returns the method that a message names.
     func route(_ method: CallEnvelope.Method?, in message: UnsafeRawBufferPointer) -> Route {
         switch method {
-        case .inPlace(let range):
-            let name = UnsafeRawBufferPointer(rebasing: message[range])
-            if !lastRoute.isNamed(name) { lastRoute = route(Array(name)) }
-            return lastRoute
+        case .inPlace(let range): return route(Array(message[range]))
         case .decoded(let text): return route(Array(text.utf8))
         case nil: return route([])
         }
