@@ -2,7 +2,6 @@
 
 public import StatusModel
 
-/// One event as the log keeps it.
 public struct LogEntry: Equatable, Sendable {
     public var revision: Int
     /// The kind; `alive` is the daemon's own probe, which other readers do not get.
@@ -39,7 +38,6 @@ public struct Revisions: Equatable, Sendable {
         self.changes = changes
     }
 
-    /// Notes a later event.
     mutating func note(_ revision: Int, _ kind: EventKind) {
         updates = revision
         if kind != .updated { changes = revision }
@@ -103,9 +101,7 @@ struct EventLog {
     }
 
     /// The entry of a revision from `oldest` to `latest`.
-    subscript(revision: Int) -> LogEntry {
-        slots[index(of: revision)]
-    }
+    subscript(revision: Int) -> LogEntry { slots[index(of: revision)] }
 
     /// Continues after the events of an earlier run.
     ///

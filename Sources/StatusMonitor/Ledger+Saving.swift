@@ -2,7 +2,6 @@
 
 import StatusModel
 
-/// The changes since the last save.
 struct Unsaved {
     /// Whether a change is noted; if not, the next change is reported as the first.
     private(set) var isNoted = false

@@ -4,9 +4,7 @@ import StatusModel
 
 extension Ledger.Record {
     /// The time since boot at which the status, or the lack of one, becomes stale; nil if it never does.
-    var expiry: Duration? {
-        (ownTimeToLive ?? definition.timeToLive).map { max(refreshedAt + $0, graceEnd ?? .zero) }
-    }
+    var expiry: Duration? { (ownTimeToLive ?? definition.timeToLive).map { max(refreshedAt + $0, graceEnd ?? .zero) } }
 
     /// Whether the status is older than its time to live.
     func isStale(at now: Moment) -> Bool { staysStale || expiry.map { $0 <= now.boot } ?? false }

@@ -6,9 +6,7 @@ import StatusModel
 struct Effects {
     /// The revision of the change, or the newest one if nothing changed.
     var revision: Int
-    /// The notification to post.
     var update: (server: Server, update: StatusUpdate)?
-    /// The readers to wake.
     var wakes: [WatchWake] = []
     /// When to check for stale statuses, if that is earlier than scheduled.
     var expiry: Duration?
@@ -32,7 +30,6 @@ struct Ledger {
     /// The members that each post needs come first, because with many servers few records are in the CPU's caches.
     struct Record {
         let server: Server
-        /// The server's last event.
         var followed = Revisions()
         /// Whether it has changed since it was last saved.
         var isUnsaved = false
@@ -63,7 +60,6 @@ struct Ledger {
     var followed = Revisions()
     /// The last event for readers of all servers.
     var followedOfAll = Revisions()
-    /// The changes since the last save.
     var unsaved: Unsaved
     /// When the next check for stale statuses is scheduled.
     var nextExpiry: Duration?
@@ -187,9 +183,7 @@ struct Ledger {
     // MARK: Probing
 
     /// Appends an entry that only the daemon's own probe reads.
-    mutating func appendProbe() -> Effects {
-        append(LogEntry(revision: log.latest + 1, kind: .alive))
-    }
+    mutating func appendProbe() -> Effects { append(LogEntry(revision: log.latest + 1, kind: .alive)) }
 
     // MARK: The log
 

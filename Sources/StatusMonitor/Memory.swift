@@ -4,11 +4,8 @@ public import StatusModel
 
 /// The data of a server that is kept over a restart.
 public struct ServerMemory: Equatable, Sendable {
-    /// Its state.
     public var state: ServerState
-    /// Its properties at that time.
     public var definition: ServerDefinition
-    /// Its last event.
     public var followed: Revisions
     /// The time since boot of its last sign of life, or of its addition.
     public var refreshedAt: Duration
@@ -53,17 +50,14 @@ public struct SourceMemory: Hashable, Sendable {
 public struct LogMemory: Equatable, Sendable {
     /// The epoch of the cursors, which continues after a clean stop.
     public var epoch: Epoch
-    /// The newest event.
     public var revision: Int
     /// The last events for readers of all servers.
     public var followedOfAll = Revisions()
     /// The last events for readers of the selected server.
     public var followed = Revisions()
-    /// The selected server.
     public var selected: ServerName?
     /// The revision at which it was selected.
     public var selectionRevision = 0
-    /// When these data were collected.
     public var notedAt: Moment
 
     public init(epoch: Epoch, revision: Int, notedAt: Moment) {

@@ -10,13 +10,11 @@ public struct Moment: Sendable, Equatable {
     /// The time since boot, including suspended time (`CLOCK_BOOTTIME`).
     public var boot: Duration
 
-    /// Creates a time.
     public init(wall: Timestamp, boot: Duration) {
         self.wall = wall
         self.boot = boot
     }
 
-    /// The current time.
     public static func now() -> Moment {
         let wall = time(of: CLOCK_REALTIME)
         let boot = time(of: CLOCK_BOOTTIME)

@@ -11,7 +11,6 @@ public struct ProgressProbe: Sendable {
     /// The server of the notifications; it is not in the ledger, so no client can name it.
     private let server: Server
 
-    /// Creates a probe of `monitor`.
     public init(monitor: StatusMonitor) {
         guard let name = ServerName("statusd.probe") else { preconditionFailure("the probe's name is a name") }
         self.monitor = monitor

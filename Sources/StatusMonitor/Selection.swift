@@ -12,7 +12,6 @@ extension NotificationName where UserInfo == Selection {
 public struct Selection: Sendable, Equatable {
     /// The revision of the selection; 0 before the first one.
     public let revision: Int
-    /// The selected server, if any.
     public let server: Server?
 
     public static func == (left: Selection, right: Selection) -> Bool { left.revision == right.revision }
@@ -20,15 +19,10 @@ public struct Selection: Sendable, Equatable {
 
 /// The result of ``StatusMonitor/select(_:)``.
 public struct SelectionChange: Sendable {
-    /// The new selection.
     public let selection: Selection
-    /// The state of the selected server.
     public let state: ServerState?
-    /// The server that was selected before.
     public let previous: ServerName?
-    /// Whether the selection moved.
     public let isChange: Bool
-    /// The cursor after the change.
     public let cursor: Cursor
 }
 

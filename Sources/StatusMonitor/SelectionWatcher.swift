@@ -11,14 +11,12 @@ public protocol Reporter: Sendable {
     func report(_ report: Report)
 }
 
-/// The state of the selected server.
 public struct Report: Sendable, Equatable {
     /// The selected server's state; nil if none is selected.
     public let server: ServerState?
     /// Whether the selection just moved here, which must be shown at once.
     public let isSwitch: Bool
 
-    /// Creates a report.
     public init(server: ServerState?, isSwitch: Bool) {
         self.server = server
         self.isSwitch = isSwitch

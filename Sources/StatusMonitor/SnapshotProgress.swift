@@ -18,7 +18,6 @@ struct SnapshotProgress {
     /// Whether the last server has been read.
     var isComplete: Bool { pieces.last.map { $0.last == nil } ?? false }
 
-    /// The last server that was read.
     var last: ServerName? { pieces.last?.last }
 
     /// Notes that the servers up to `last`, or all if nil, were read at a revision.

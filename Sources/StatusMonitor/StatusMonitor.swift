@@ -10,7 +10,6 @@ import Synchronization
 /// caller's thread, the server posts its notification and the log's readers are woken. So a caller on the event loop
 /// reaches every stream without another thread.
 public final class StatusMonitor: Sendable {
-    /// Where servers post their notifications.
     public let bus: NotificationBus
 
     let clock: @Sendable () -> Moment
@@ -62,15 +61,12 @@ public final class StatusMonitor: Sendable {
         try withLedger { ledger throws(LedgerError) in try ledger.state(of: name) }
     }
 
-    /// The state of the selected server.
     public func selectedState() throws(LedgerError) -> ServerState {
         try withLedger { ledger throws(LedgerError) in try ledger.selectedState() }
     }
 
-    /// The current selection.
     public var selection: Selection { ledger.withLock { $0.selection } }
 
-    /// The number of readers.
     public var watchCount: Int { ledger.withLock { $0.watches.count } }
 
     // MARK: Servers
@@ -276,11 +272,9 @@ public final class StatusMonitor: Sendable {
 
 /// Why the monitor refused a call.
 public enum LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The server does not exist.
     case noSuchServer(ServerName)
     /// The status of this server does not come from clients.
     case takesNoPosts(ServerName)
-    /// No server is selected.
     case nothingSelected
 
     public var description: String {

@@ -7,11 +7,8 @@ import Synchronization
 public enum WatchTarget: Hashable, Sendable {
     /// The events of the currently selected server, and moves of the selection.
     case selected
-    /// The events of one server.
     case server(ServerName)
-    /// All events.
     case all
-    /// The daemon's own probes.
     case probe
 }
 

@@ -15,7 +15,6 @@ struct WatchTable {
 
     private static var vacant: Reader { Reader(of: .probe, updates: false, wake: { _ in }, at: 0) }
 
-    /// The number of readers.
     var count: Int { readers.count - vacantPlaces.count }
 
     /// Adds a reader and returns its slot, which it keeps until it is removed.
@@ -52,9 +51,7 @@ struct WatchTable {
     }
 
     /// The oldest entry that a reader still needs, from `oldest` on; nil if none does.
-    func oldestUnread(from oldest: Int) -> Int? {
-        readers.lazy.compactMap(\.nextUnread).filter { $0 >= oldest }.min()
-    }
+    func oldestUnread(from oldest: Int) -> Int? { readers.lazy.compactMap(\.nextUnread).filter { $0 >= oldest }.min() }
 
     /// Marks what readers of the selected server have not read yet as superseded.
     mutating func supersedeSelected() {
@@ -80,7 +77,6 @@ struct WatchTable {
     }
 }
 
-/// A wake-up call to a reader.
 struct WatchWake {
     let reader: @Sendable (WatchUrgency) -> Void
     let urgency: WatchUrgency

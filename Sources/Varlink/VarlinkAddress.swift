@@ -117,8 +117,7 @@ extension VarlinkAddress {
     ///   `IOError.Code.invalidAddress` for a program.
     public func listen(backlog: Int32 = 128) async throws(IOError) -> OwnedDescriptor {
         switch self {
-        case .unix(.path(let path), let mode):
-            try UnixSocket.listen(at: path, mode: mode ?? 0o600, backlog: backlog)
+        case .unix(.path(let path), let mode): try UnixSocket.listen(at: path, mode: mode ?? 0o600, backlog: backlog)
         case .unix(.abstract(let name), _): try UnixSocket.listen(atAbstract: name, backlog: backlog)
         case .tcp(let host, let port): try await TCPSocket.listen(at: host, port: port, backlog: backlog)
         case .exec, .bridge:

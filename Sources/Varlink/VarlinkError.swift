@@ -78,9 +78,7 @@ extension VarlinkError {
     }
 
     /// The interface has no method of this name.
-    public static func methodNotFound(_ method: String) -> VarlinkError {
-        standard("MethodNotFound", "method", method)
-    }
+    public static func methodNotFound(_ method: String) -> VarlinkError { standard("MethodNotFound", "method", method) }
 
     /// The service does not implement the method.
     public static func methodNotImplemented(_ method: String) -> VarlinkError {

@@ -49,7 +49,5 @@ func enqueueOnLoop(_ job: UnsafeMutableRawPointer) {
 
 extension UnownedSerialExecutor {
     /// The runtime's own value for the global executor.
-    static var concurrent: UnownedSerialExecutor {
-        unsafeBitCast((UInt(0), UInt(0)), to: UnownedSerialExecutor.self)
-    }
+    static var concurrent: UnownedSerialExecutor { unsafeBitCast((UInt(0), UInt(0)), to: UnownedSerialExecutor.self) }
 }

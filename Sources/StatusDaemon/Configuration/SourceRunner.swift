@@ -8,7 +8,6 @@ import StatusSources
 final class SourceRunner {
     private let sources: AsyncStream<CheckSource>
     private let continuation: AsyncStream<CheckSource>.Continuation
-    /// The sources to run first.
     private var first: [CheckSource]? = []
 
     init() { (sources, continuation) = AsyncStream.makeStream() }

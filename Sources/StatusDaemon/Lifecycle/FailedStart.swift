@@ -20,7 +20,6 @@ struct FailedStart {
     ///
     /// It is shorter, because a start that an administrator requests meanwhile joins the failing one.
     private static let shortStay = Duration.milliseconds(200)
-    /// The pause before each check.
     private static let interval = Duration.milliseconds(50)
     /// The time for the last clients to read their answers.
     private static let grace = Duration.milliseconds(40)

@@ -19,12 +19,7 @@ final class ChangeRecorder {
     /// The newest change of that subject since then, which replaces the others.
     private var newest: RecordedChange?
 
-    /// Creates a recorder of all changes from now on.
-    ///
-    /// - Parameters:
-    ///   - monitor: the monitor whose changes it records.
-    ///   - sinks: the receivers of the changes, in this order.
-    ///   - clock: returns the current time.
+    /// Creates a recorder of all changes from now on, for sinks that take them in their order.
     init(
         monitor: StatusMonitor, sinks: [any ChangeSink],
         clock: @escaping @Sendable () -> Moment = Moment.now

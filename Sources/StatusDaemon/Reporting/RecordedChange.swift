@@ -17,7 +17,6 @@ struct RecordedChange {
     let revision: Int
     /// The server after the change; nil if none is selected any more.
     let snapshot: ServerSnapshot?
-    /// The client that caused it.
     let caller: Caller?
     /// The number of earlier changes of the subject that have no entry.
     var omitted = 0
@@ -37,7 +36,6 @@ enum ChangeReception {
     case held
 }
 
-/// Keeps recorded changes.
 @EventLoop
 protocol ChangeSink: AnyObject {
     /// Takes a change, in the order of the log; after one that is held, the omitted ones may not be taken.

@@ -7,7 +7,6 @@ import EventLoopIO
 final class BatchWaiters {
     typealias Ends = [UInt64: @Sendable (()) -> Void]
 
-    /// How long a caller waits.
     static let limit = Duration.seconds(2)
 
     private var count: UInt64 = 0

@@ -33,7 +33,6 @@ struct HistoryPruning {
     /// The current time, by which the age of entries is measured.
     mutating func time() -> Timestamp { clock.time(at: .now(), tolerance: limits.keep / 10) }
 
-    /// The next step of removal.
     mutating func next() -> Step {
         let oldest = Timestamp(milliseconds: time().milliseconds - Int64(limits.keep / .milliseconds(1)))
         return Step(oldest: oldest, keeping: isEmptying ? 0 : limits.changes)

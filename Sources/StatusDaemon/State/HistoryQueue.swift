@@ -13,7 +13,6 @@ final class HistoryQueue {
         let isCancelled = Atomic(false)
     }
 
-    /// A query that waits or runs.
     @EventLoop private final class Query {
         let account: UInt32
         /// Begins to read; nil afterwards, because it holds the query.

@@ -10,9 +10,7 @@ import StatusStore
 enum StateLocation: Sendable, Equatable {
     /// The usual directory (statusd(8)).
     case standard
-    /// A directory.
     case directory(String)
-    /// Nowhere.
     case none
 }
 

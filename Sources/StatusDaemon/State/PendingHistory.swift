@@ -10,7 +10,6 @@ struct PendingHistory {
     /// The maximum number of entries of one server, and of all together; beyond it, each server has one more.
     private static let (mostOfServer, mostOfAll) = (20, 1024)
 
-    /// The share of one server.
     private struct Share {
         /// The number of its entries.
         var count = 0

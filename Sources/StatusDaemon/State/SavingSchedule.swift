@@ -10,7 +10,6 @@ struct SavingSchedule {
     ///
     /// If the daemon is killed, the time of its end is known with this accuracy.
     private static let longestInterval = Duration.seconds(600)
-    /// The pauses after failures.
     private static let pauses = (first: Duration.seconds(1), longest: Duration.seconds(60))
     /// The time between two searches for old entries, and between the steps of one search.
     private static let pruning = (interval: Duration.seconds(60), step: Duration.milliseconds(50))
@@ -44,7 +43,6 @@ struct SavingSchedule {
     /// Notes that a caller waits for the next batch.
     mutating func hurry() { isUrgent = true }
 
-    /// Notes that a batch begins.
     mutating func begin(at now: ContinuousClock.Instant) {
         lastSave = now
         (isPending, isUrgent, retry) = (false, false, nil)

@@ -63,7 +63,6 @@ final class StateKeeper {
     /// Problems that an administrator should know of, as phrases.
     var notices: [String] { report.notices }
 
-    /// Whether a history is kept.
     var keepsHistory: Bool { pruning.keepsHistory }
 
     /// Applies the limits of a new configuration.

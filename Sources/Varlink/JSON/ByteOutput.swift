@@ -18,9 +18,7 @@ struct ByteOutput: ~Copyable {
     var count: Int { end - start }
 
     /// The bytes; valid until the next change.
-    var bytes: UnsafeBufferPointer<UInt8> {
-        UnsafeBufferPointer(start: base.map { $0 + start }, count: count)
-    }
+    var bytes: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(start: base.map { $0 + start }, count: count) }
 
     init(reserving capacity: Int = 0) {
         if capacity > 0 { grow(by: capacity) }
@@ -41,9 +39,7 @@ struct ByteOutput: ~Copyable {
     /// Adds the bytes that were written into the room.
     @inlinable
     @inline(__always)
-    mutating func advance(by count: Int) {
-        end &+= count
-    }
+    mutating func advance(by count: Int) { end &+= count }
 
     @inlinable
     @inline(__always)
@@ -67,9 +63,7 @@ struct ByteOutput: ~Copyable {
     }
 
     /// Removes bytes from the end, down to `count`.
-    mutating func truncate(to count: Int) {
-        end = start + Swift.min(count, self.count)
-    }
+    mutating func truncate(to count: Int) { end = start + Swift.min(count, self.count) }
 
     /// Removes bytes from the front; once empty, it frees memory beyond `keeping`.
     mutating func removeFirst(_ count: Int, keeping: Int) {

@@ -56,9 +56,7 @@ public struct JSONReader: ~Copyable {
     }
 
     /// Creates the error for a value that its type refuses, at the current position.
-    public func error(_ reason: JSONError.Reason) -> JSONError {
-        JSONError(reason, offset: position)
-    }
+    public func error(_ reason: JSONError.Reason) -> JSONError { JSONError(reason, offset: position) }
 
     /// Reads an object.
     ///
@@ -117,8 +115,7 @@ public struct JSONReader: ~Copyable {
     /// Reads past the next value, checking it.
     public mutating func skip() throws(JSONError) {
         switch current {
-        case UInt8(ascii: "\""):
-            try skipString()
+        case UInt8(ascii: "\""): try skipString()
         case UInt8(ascii: "{"):
             try open(UInt8(ascii: "{"), expected: "object")
             var isLast = try closes(UInt8(ascii: "}"))
@@ -128,10 +125,8 @@ public struct JSONReader: ~Copyable {
                 isLast = try ends(UInt8(ascii: "}"))
             }
             remainingDepth += 1
-        case UInt8(ascii: "["):
-            try array { _ throws(JSONError) in }
-        case UInt8(ascii: "t"), UInt8(ascii: "f"):
-            _ = try boolean()
+        case UInt8(ascii: "["): try array { _ throws(JSONError) in }
+        case UInt8(ascii: "t"), UInt8(ascii: "f"): _ = try boolean()
         case UInt8(ascii: "n"):
             guard try isNull() else { throw error(.syntax) }
         default:

@@ -9,9 +9,7 @@ public protocol JSONStructure: JSONReadable, JSONWritable, Sendable {
 extension JSONStructure {
     /// Writes an object.
     @inlinable
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writeMembers(to: &$0) }
-    }
+    public func write(to writer: inout JSONWriter) { writer.object { writeMembers(to: &$0) } }
 }
 
 /// The parameters or the reply of a method without any.

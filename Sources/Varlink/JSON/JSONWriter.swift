@@ -14,14 +14,10 @@ public struct JSONWriter: ~Copyable {
     public var bytes: [UInt8] { Array(output.bytes) }
 
     /// Creates a writer with room for `capacity` bytes; it grows as needed.
-    public init(reserving capacity: Int = 256) {
-        output = ByteOutput(reserving: capacity)
-    }
+    public init(reserving capacity: Int = 256) { output = ByteOutput(reserving: capacity) }
 
     /// Creates a writer that appends to an output.
-    init(_ output: consuming ByteOutput) {
-        self.output = output
-    }
+    init(_ output: consuming ByteOutput) { self.output = output }
 
     /// Returns the output.
     consuming func takeOutput() -> ByteOutput { output }
@@ -49,9 +45,7 @@ public struct JSONWriter: ~Copyable {
     /// Writes a value.
     @inlinable
     @inline(__always)
-    public mutating func value(_ value: some JSONWritable) {
-        value.write(to: &self)
-    }
+    public mutating func value(_ value: some JSONWritable) { value.write(to: &self) }
 
     /// Writes a member.
     @inlinable

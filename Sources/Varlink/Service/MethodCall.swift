@@ -21,14 +21,10 @@ public struct MethodCall<Reply: JSONStructure, Failure: InterfaceError>: Sendabl
 
     /// Sends the reply.
     @inlinable
-    public func reply(_ reply: Reply) {
-        untyped.reply { reply.writeMembers(to: &$0) }
-    }
+    public func reply(_ reply: Reply) { untyped.reply { reply.writeMembers(to: &$0) } }
 
     /// Sends a reply that may be long, in pieces (``VarlinkCall/reply(inPieces:)``).
-    public func reply(inPieces body: @escaping @EventLoop (inout JSONWriter) -> Bool) {
-        untyped.reply(inPieces: body)
-    }
+    public func reply(inPieces body: @escaping @EventLoop (inout JSONWriter) -> Bool) { untyped.reply(inPieces: body) }
 
     /// Answers with an error.
     ///
@@ -93,9 +89,7 @@ public struct MethodStream<Reply: JSONStructure, Failure: InterfaceError>: Senda
     public func wake() { untyped.wake() }
 
     /// Ends the stream with one last reply, after all replies that `next` still returns.
-    public func finish(_ last: Reply) {
-        untyped.finish { last.writeMembers(to: &$0) }
-    }
+    public func finish(_ last: Reply) { untyped.finish { last.writeMembers(to: &$0) } }
 
     /// Ends the stream with an error, at once.
     ///

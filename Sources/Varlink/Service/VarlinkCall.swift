@@ -198,9 +198,7 @@ public final class VarlinkCall {
     // MARK: -
 
     /// The handler has returned, so the memory of the text may be reused.
-    func handlerReturned() {
-        message = nil
-    }
+    func handlerReturned() { message = nil }
 
     /// The client has left.
     func abandon() {
