@@ -28,7 +28,7 @@ public final class FileLock: Sendable {
 
     /// Locks the file; nil if another process holds the lock.
     private static func lock(_ path: String) throws(IOError) -> OwnedDescriptor? {
-        let file = try open(path)
+        let file = try openPrivately(path)
         if flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 { return file }
         if errno == EWOULDBLOCK { return nil }
         throw IOError(errno: errno, "cannot lock \(path)")
@@ -36,7 +36,7 @@ public final class FileLock: Sendable {
 
     /// Replaces and locks a file whose lock is held by a process that has ended.
     private static func replace(_ path: String) throws(IOError) -> OwnedDescriptor {
-        guard holderHasEnded(try open(path)) else { throw isHeld(path) }
+        guard holderHasEnded(try openPrivately(path)) else { throw isHeld(path) }
         unlink(path)
         guard let file = try lock(path) else { throw isHeld(path) }
         return file
@@ -67,13 +67,37 @@ public final class FileLock: Sendable {
         return .process(process)
     }
 
-    /// Opens the file; one with other content than a lock's is left alone.
-    private static func open(_ path: String) throws(IOError) -> OwnedDescriptor {
-        let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw IOError(errno: errno, "cannot open \(path)") }
-        let file = OwnedDescriptor(adopting: descriptor)
-        if case .anything = content(of: file) { throw IOError(.permissionDenied, "\(path) is not a lock file") }
-        return file
+    /// Opens the file, and replaces it if it belongs to another user or others may open it.
+    ///
+    /// A lock on such a file would be worthless. A file with other content than a lock's is left alone.
+    private static func openPrivately(_ path: String) throws(IOError) -> OwnedDescriptor {
+        for _ in 0..<2 {
+            let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
+            if descriptor >= 0 {
+                let file = OwnedDescriptor(adopting: descriptor)
+                var status = stat()
+                let isRegular = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+                if isRegular, case .anything = content(of: file) {
+                    throw IOError(.permissionDenied, "\(path) is not a lock file")
+                }
+                if isRegular, status.st_mode & 0o077 == 0, status.st_uid == geteuid() { return file }
+            } else if errno == EACCES, hasContent(path) {
+                throw IOError(.permissionDenied, "\(path) is not a lock file of this user")
+            } else if errno != EACCES, errno != ELOOP, errno != ENXIO {
+                throw IOError(errno: errno, "cannot open \(path)")
+            }
+            guard unlink(path) == 0 || errno == ENOENT else {
+                throw IOError(errno: errno, "cannot replace \(path), which is not a private file of this user")
+            }
+        }
+        throw IOError(
+            .permissionDenied,
+            "\(path) is not a private file of this user, and another process creates it again whenever it is removed")
+    }
+
+    private static func hasContent(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_size > 0
     }
 }
 
