@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
-import Glibc
 import StatusInterface
 
 /// The sockets on which the daemon listens: the control socket, and the one next to it.
@@ -11,20 +10,19 @@ import StatusInterface
 @EventLoop
 struct ControlSockets {
     let listeners: [OwnedDescriptor]
-    /// The paths to remove at the end; none if the service manager keeps the control socket.
-    private let removedPaths: [String]
+    /// The sockets to remove at the end; none if the service manager keeps the control socket.
+    private let own: [SocketFile]
 
     /// - Parameter inherited: the control socket, if the service manager listens on it.
     init(_ directories: DaemonDirectories, inherited: [OwnedDescriptor]) throws {
         let live = MonitorAddress.live(directories.controlSocket)
-        let own = inherited.isEmpty ? [directories.controlSocket, live] : [live]
+        let paths = inherited.isEmpty ? [directories.controlSocket, live] : [live]
         let mode = try inherited.first.map { try Self.mode(ofInherited: $0) } ?? 0o666
-        listeners = inherited + (try own.map { try UnixSocket.listen(at: $0, mode: mode) })
-        removedPaths = inherited.isEmpty ? own : []
+        listeners = inherited + (try paths.map { try UnixSocket.listen(at: $0, mode: mode) })
+        own = inherited.isEmpty ? paths.compactMap { SocketFile(at: $0) } : []
     }
 
-    /// Removes the sockets, while the lock still keeps other daemons out of their directory.
-    func remove() { for path in removedPaths { unlink(path) } }
+    func remove() { for socket in own { socket.remove() } }
 
     /// The mode of a socket from the service manager, which determines the users that may connect.
     private static func mode(ofInherited listener: OwnedDescriptor) throws(DaemonError) -> UInt32 {
