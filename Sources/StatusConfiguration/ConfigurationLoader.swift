@@ -35,12 +35,12 @@ public struct LoadedConfiguration: Sendable {
 /// The last valid content of each drop-in.
 public struct UsableFiles: Sendable {
     /// The contents by file name, because a file replaces files of the same name in other directories.
-    private var fragments: [Substring: ConfigurationFragment] = [:]
+    private var fragments: [Substring: Fragment] = [:]
 
     /// Creates an empty collection.
     public init() {}
 
-    subscript(file: String) -> ConfigurationFragment? {
+    subscript(file: String) -> Fragment? {
         get { fragments[Self.name(file)] }
         set { fragments[Self.name(file)] = newValue }
     }
@@ -64,7 +64,7 @@ public struct ConfigurationLoader: Sendable {
     /// - Parameter former: the valid contents from the previous load.
     /// - Throws: the ``Problem`` of the main file, or of a directory that cannot be read.
     public func load(after former: UsableFiles = UsableFiles()) throws(Problem) -> LoadedConfiguration {
-        let files = ConfigurationFiles.find(at: location)
+        let files = FileList.find(at: location)
         let loaded = load(files, former)
         // Some content is unknown, so nothing may change.
         if let error = files.problems.first(where: { $0.severity == .error }) { throw error }
@@ -76,18 +76,18 @@ public struct ConfigurationLoader: Sendable {
     }
 
     /// Reads as much as possible, to find all errors.
-    public func loadAll() -> LoadedConfiguration { load(ConfigurationFiles.findToCheck(at: location)) }
+    public func loadAll() -> LoadedConfiguration { load(FileList.findToCheck(at: location)) }
 
-    private func load(_ files: ConfigurationFiles, _ former: UsableFiles = UsableFiles()) -> LoadedConfiguration {
+    private func load(_ files: FileList, _ former: UsableFiles = UsableFiles()) -> LoadedConfiguration {
         guard !files.all.isEmpty else {
             return LoadedConfiguration(
                 configuration: .embedded, problems: files.problems, failedFiles: [], isEmbedded: true)
         }
-        var merger = ConfigurationMerger(files, former: former)
+        var merger = FragmentMerger(files, former: former)
         merger.add(files.problems)
         for file in files.all {
             do throws(Problem) {
-                merger.add(try ConfigurationReader.read(try ConfigurationText.read(file), file: file), from: file)
+                merger.add(try FragmentReader.read(try FileText.read(file), file: file), from: file)
             } catch {
                 merger.fail(file, [error])
             }
@@ -100,7 +100,7 @@ public struct ConfigurationLoader: Sendable {
 }
 
 /// Merges fragments; a later fragment overrides earlier ones.
-private struct ConfigurationMerger {
+private struct FragmentMerger {
     private let main: String?
     /// Whether all files of the configuration are known.
     private let isWhole: Bool
@@ -114,16 +114,16 @@ private struct ConfigurationMerger {
     /// Whether a file has a setting, or may have one because it is unusable.
     private var hasSettings = false
 
-    init(_ files: ConfigurationFiles, former: UsableFiles) {
+    init(_ files: FileList, former: UsableFiles) {
         main = files.main
         isWhole = !files.isPart
         self.former = former
     }
 
-    mutating func add(_ fragment: ConfigurationFragment, from file: String) {
+    mutating func add(_ fragment: Fragment, from file: String) {
         guard fragment.errors.isEmpty else {
             // Only the names of its servers are used.
-            var servers = ConfigurationFragment()
+            var servers = Fragment()
             servers.servers = fragment.servers
             return fail(file, fragment.errors + fragment.problems + fragment.failures, servers)
         }
@@ -132,7 +132,7 @@ private struct ConfigurationMerger {
         problems += fragment.problems
     }
 
-    private mutating func take(_ fragment: ConfigurationFragment) {
+    private mutating func take(_ fragment: Fragment) {
         if !fragment.isEmpty { hasSettings = true }
         if let select = fragment.select {
             (configuration.select, configuration.selectOrigin) = (select.server, select.origin)
@@ -150,7 +150,7 @@ private struct ConfigurationMerger {
     /// Records an unusable file, whose last valid content stays in force.
     ///
     /// Only `servers` are known of its current content; they fail too.
-    mutating func fail(_ file: String, _ problems: [Problem], _ servers: ConfigurationFragment? = nil) {
+    mutating func fail(_ file: String, _ problems: [Problem], _ servers: Fragment? = nil) {
         hasSettings = true
         failedFiles.insert(file)
         self.problems += problems
@@ -161,7 +161,7 @@ private struct ConfigurationMerger {
         take(fragment.disabled(by: first))
     }
 
-    private mutating func note(_ fragment: ConfigurationFragment, of file: String) {
+    private mutating func note(_ fragment: Fragment, of file: String) {
         // The main file is not kept: if it is invalid, the whole configuration is.
         if file != main { usable[file] = fragment }
     }

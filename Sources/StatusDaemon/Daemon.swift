@@ -70,14 +70,14 @@ struct Daemon: Sendable {
     private static let drainTime = Duration.milliseconds(500)
 
     private func statusOfRun() async -> Int32 {
-        let reading = await ConfigurationReading(location: location)
+        let reading = await ReadingThread(location: location)
         while true {
             do {
                 try await start(reading)
                 return 0
             } catch {
                 let failure = Self.failure(error)
-                let problem = (error as? ConfigurationReading.Failure)?.problem
+                let problem = (error as? ReadingThread.Failure)?.problem
                 logger.log(.startFailed, level: .error, "\(failure)", metadata: problem.map { .place(of: $0) } ?? [:])
                 guard await answerClients(failure, reading) else { return failure.code.exitStatus }
             }
@@ -85,7 +85,7 @@ struct Daemon: Sendable {
     }
 
     /// Reports a failed start to clients; returns whether the cause has been corrected meanwhile.
-    private func answerClients(_ failure: DaemonError, _ reading: ConfigurationReading) async -> Bool {
+    private func answerClients(_ failure: DaemonError, _ reading: ReadingThread) async -> Bool {
         let answered = try? await Self.endingAtSignals {
             guard failure.code == .configuration else { return await FailedStart.answerClients("\(failure)") }
             return await FailedStart.answerClients("\(failure)") { (try? await reading.read().get()) != nil }
@@ -96,12 +96,12 @@ struct Daemon: Sendable {
     private static func failure(_ error: any Error) -> DaemonError {
         switch error {
         case let error as DaemonError: error
-        case let error as ConfigurationReading.Failure: DaemonError(error.code, "\(error.problem)")
+        case let error as ReadingThread.Failure: DaemonError(error.code, "\(error.problem)")
         default: DaemonError(.system, "\(error)")
         }
     }
 
-    private func start(_ reading: ConfigurationReading) async throws {
+    private func start(_ reading: ReadingThread) async throws {
         try raiseDescriptorLimit()
         let read = try await Self.endingAtSignals { await reading.read() }.get()
         for problem in read.errors + read.warnings { logger.log(problem) }
@@ -113,7 +113,7 @@ struct Daemon: Sendable {
 
     /// Makes the parts, which continue with the state of an earlier run; the opened state is released afterwards.
     private func makeParts(
-        _ read: ReadConfiguration, _ reading: ConfigurationReading, _ directories: DaemonDirectories
+        _ read: ReadConfiguration, _ reading: ReadingThread, _ directories: DaemonDirectories
     ) async throws -> DaemonParts {
         let opened = try await Self.endingAtSignals { [state, environment] in
             await OpenedState.open(state, environment: environment)

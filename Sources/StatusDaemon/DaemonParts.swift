@@ -30,7 +30,7 @@ final class DaemonParts {
     private let logger: Logger
 
     static func make(
-        _ read: ReadConfiguration, reading: ConfigurationReading, directories: DaemonDirectories, state: OpenedState,
+        _ read: ReadConfiguration, reading: ReadingThread, directories: DaemonDirectories, state: OpenedState,
         logger: Logger
     ) throws -> DaemonParts {
         let inherited = ListeningSockets.inherited.takeControl()
@@ -46,7 +46,7 @@ final class DaemonParts {
     }
 
     private init(
-        _ read: ReadConfiguration, inherited: [OwnedDescriptor], reading: ConfigurationReading,
+        _ read: ReadConfiguration, inherited: [OwnedDescriptor], reading: ReadingThread,
         directories: DaemonDirectories, state: OpenedState, logger: Logger
     ) throws {
         self.logger = logger

@@ -28,7 +28,7 @@ import Varlink
     ) async throws {
         let (monitor, registry, logger) = (fixture.monitor, fixture.registry, fixture.logger)
         let reloader = Reloader(
-            reading: ConfigurationReading(location: .directories([])), registry: registry, logger: logger)
+            reading: ReadingThread(location: .directories([])), registry: registry, logger: logger)
         let watcher = SelectionWatcher(monitor: monitor, reporters: [], isolatedTo: EventLoop.shared)
         let control = try ControlInterface(
             monitor: monitor, watcher: watcher, registry: registry, reloader: reloader,

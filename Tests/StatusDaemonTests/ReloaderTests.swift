@@ -17,7 +17,7 @@ import Testing
         let factory = SourceFactory(
             monitor: monitor, runner: SourceRunner(), directories: directories, logger: logger)
         return Reloader(
-            reading: ConfigurationReading(location: .directories([])),
+            reading: ReadingThread(location: .directories([])),
             registry: ServerRegistry(monitor: monitor, factory: factory, logger: logger), logger: logger)
     }
 

@@ -22,7 +22,7 @@ final class Reloader {
         let isDryRun: Bool
     }
 
-    private let reading: ConfigurationReading
+    private let reading: ReadingThread
     private let registry: ServerRegistry
     private let logger: Logger
     private let outcomes: LogLimiter
@@ -41,7 +41,7 @@ final class Reloader {
     /// Called at the end of a reload with the configuration; with nil if it was refused.
     var onReload: @EventLoop (ReadConfiguration?) -> Void = { _ in }
 
-    init(reading: ConfigurationReading, registry: ServerRegistry, logger: Logger) {
+    init(reading: ReadingThread, registry: ServerRegistry, logger: Logger) {
         self.reading = reading
         self.registry = registry
         self.logger = logger

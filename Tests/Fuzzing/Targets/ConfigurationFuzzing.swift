@@ -22,9 +22,9 @@ enum ConfigurationFuzzing {
     private static func isLineEnd(_ scalar: Unicode.Scalar) -> Bool { [0x85, 0x2028, 0x2029].contains(scalar.value) }
 
     /// Reads a text; nil if it is not a configuration.
-    private static func read(_ text: String, _ lines: Int) -> ConfigurationFragment? {
+    private static func read(_ text: String, _ lines: Int) -> Fragment? {
         do throws(Problem) {
-            let fragment = try ConfigurationReader.read(text, file: "file")
+            let fragment = try FragmentReader.read(text, file: "file")
             for problem in fragment.problems + fragment.errors + fragment.failures { check(problem, lines) }
             return fragment
         } catch {
@@ -44,7 +44,7 @@ enum ConfigurationFuzzing {
     }
 
     /// A configuration does not depend on how its YAML is written.
-    private static func checkSame(_ left: ConfigurationFragment, _ right: ConfigurationFragment) {
+    private static func checkSame(_ left: Fragment, _ right: Fragment) {
         expect(left.select?.server == right.select?.server, "the same selection")
         expect(left.acceptsAny == right.acceptsAny, "the same permission")
         expect(left.limits.map(\.value) == right.limits.map(\.value), "the same limits")
@@ -57,7 +57,7 @@ enum ConfigurationFuzzing {
         for server in lefts { check(server) }
     }
 
-    private static func servers(of fragment: ConfigurationFragment) -> [ServerConfiguration] {
+    private static func servers(of fragment: Fragment) -> [ServerConfiguration] {
         fragment.servers.map { server in
             var configuration = server.draft.configuration(with: fragment.defaults)
             configuration.origin = Origin(file: "")
