@@ -66,6 +66,7 @@ struct FailedStart {
         guard !clients.isEmpty else { return false }
         let end = ContinuousClock.now + (isCorrected == nil ? Self.shortStay : Self.stay)
         while ContinuousClock.now < end {
+            // This fails only without memory for a timer; then the answers come without pauses.
             try? await EventLoop.sleep(for: Self.interval)
             // The check comes first: the reason may no longer be true.
             if await isCorrected?() == true { return true }

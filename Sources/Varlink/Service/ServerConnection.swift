@@ -256,7 +256,7 @@ final class ServerConnection {
     private func handle(_ message: UnsafeRawBufferPointer) {
         if let last = lastOneway, let envelope = last.envelope.envelope(of: message) {
             let call = handle(envelope, last.route, in: message)
-            if call?.hasBrokenParameters != true { return }
+            if call?.hasBrokenParameters != true || machine.isClosed { return }
             // More than an object is between the same bytes.
             lastOneway = nil
         }
