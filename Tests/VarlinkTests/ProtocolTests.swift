@@ -129,6 +129,25 @@ struct ProtocolTests {
         }
     }
 
+    @Test("a call that is no longer oneway is answered, even if only its end differs from the last call")
+    func comparesEnds() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            let oneway = Call.call("Echo", #"{"text":"a"}"#, "oneway")
+            await client.send(oneway, oneway.replacing("true", with: "null"))
+            #expect(await client.receive() == Call.echoReply("a"))
+        }
+    }
+
+    @Test("a stream whose producer wakes it continues, although the producer had nothing to write")
+    func wakesItself() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.call("Count", #"{"count":3,"size":-2}"#, "more"))
+            #expect(await client.receive(3).count == 3)
+        }
+    }
+
     @Test("of members with the same name, the last one counts, also in a repeated call")
     func repeatsMembers() async throws {
         try await Harness.run { harness in

@@ -138,8 +138,9 @@ final class TestInterface: VarlinkInterface {
         let padding = parameters.size.flatMap { $0 != 0 ? String(repeating: "x", count: $0 < 0 ? 1000 : $0) : nil }
         var isDue = true
         let stream = call.stream { [self] writer in
-            if parameters.size == -1 {
+            if let size = parameters.size, size < 0 {
                 defer { isDue.toggle() }
+                if !isDue, size == -2 { self.stream?.wake() }
                 if !isDue { return false }
             }
             if let count = parameters.count, number >= count { return false }
