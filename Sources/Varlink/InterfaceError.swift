@@ -66,13 +66,17 @@ public enum ServiceError: Error, Sendable, Hashable {
     /// The error reply.
     public var reply: VarlinkError {
         switch self {
-        case .interfaceNotFound(let name): .interfaceNotFound(name)
-        case .methodNotFound(let name): .methodNotFound(name)
-        case .methodNotImplemented(let name): .methodNotImplemented(name)
-        case .invalidParameter(let name): .invalidParameter(name)
-        case .permissionDenied: .permissionDenied
-        case .expectedMore: .expectedMore
+        case .interfaceNotFound(let name): Self.reply("InterfaceNotFound", "interface", name)
+        case .methodNotFound(let name): Self.reply("MethodNotFound", "method", name)
+        case .methodNotImplemented(let name): Self.reply("MethodNotImplemented", "method", name)
+        case .invalidParameter(let name): Self.reply("InvalidParameter", "parameter", name)
+        case .permissionDenied: VarlinkError("org.varlink.service.PermissionDenied")
+        case .expectedMore: VarlinkError("org.varlink.service.ExpectedMore")
         }
+    }
+
+    private static func reply(_ name: String, _ parameter: StaticString, _ value: String) -> VarlinkError {
+        VarlinkError("org.varlink.service.\(name)") { $0.member(parameter, VarlinkError.shortened(value)) }
     }
 
     /// Reads an error reply; returns nil for an error of another interface.

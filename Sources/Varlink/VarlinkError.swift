@@ -58,12 +58,7 @@ public struct VarlinkError: Error, Sendable, Hashable, CustomStringConvertible {
     public var description: String { "\(name) \(String(decoding: parameters, as: UTF8.self))" }
 }
 
-// The errors of the interface `org.varlink.service`, which every service has.
 extension VarlinkError {
-    private static func standard(_ name: String, _ parameter: StaticString, _ value: String) -> VarlinkError {
-        VarlinkError("org.varlink.service.\(name)") { $0.member(parameter, shortened(value)) }
-    }
-
     /// The most bytes of a client's name that an error repeats.
     static let maximumNameBytes = 256
 
@@ -72,27 +67,6 @@ extension VarlinkError {
         name.utf8.count <= maximumNameBytes ? name : String(decoding: name.utf8.prefix(maximumNameBytes), as: UTF8.self)
     }
 
-    /// The service has no interface of this name.
-    public static func interfaceNotFound(_ interface: String) -> VarlinkError {
-        standard("InterfaceNotFound", "interface", interface)
-    }
-
-    /// The interface has no method of this name.
-    public static func methodNotFound(_ method: String) -> VarlinkError { standard("MethodNotFound", "method", method) }
-
-    /// The service does not implement the method.
-    public static func methodNotImplemented(_ method: String) -> VarlinkError {
-        standard("MethodNotImplemented", "method", method)
-    }
-
-    /// The parameter is unknown, missing or of the wrong type.
-    public static func invalidParameter(_ parameter: String) -> VarlinkError {
-        standard("InvalidParameter", "parameter", parameter)
-    }
-
-    /// The caller has no permission.
-    public static let permissionDenied = VarlinkError("org.varlink.service.PermissionDenied")
-
-    /// The method answers only calls with `more`.
-    public static let expectedMore = VarlinkError("org.varlink.service.ExpectedMore")
+    /// The error reply of an error that every service has.
+    public static func service(_ error: ServiceError) -> VarlinkError { error.reply }
 }

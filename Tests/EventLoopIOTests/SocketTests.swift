@@ -51,7 +51,7 @@ import Testing
         let listener = try UnixSocket.listen(at: path, mode: 0o600)
         let client = try await UnixSocket.connect(to: .path(path))
         let accepted = try #require(try UnixSocket.accept(listener.rawValue))
-        let credentials = try UnixSocket.peerCredentials(of: accepted.rawValue)
+        let credentials = try PeerCredentials(ofConnected: accepted.rawValue)
         #expect(credentials.processID == getpid())
         #expect(credentials.userID == geteuid())
         withExtendedLifetime(client) {}

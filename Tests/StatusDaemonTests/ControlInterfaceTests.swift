@@ -84,7 +84,7 @@ import Varlink
         try await serving(isOrdinary: true) { client in
             for method in MonitorInterface.description.methods.map(\.name) {
                 let row = try #require(page.split(separator: "\n").first { $0.hasPrefix("| `\(method)` |") })
-                let isRefused = await error(client, method)?.name == VarlinkError.permissionDenied.name
+                let isRefused = await error(client, method)?.name == VarlinkError.service(.permissionDenied).name
                 #expect(isRefused == !row.hasSuffix("| every user |"), "\(method)")
             }
         }

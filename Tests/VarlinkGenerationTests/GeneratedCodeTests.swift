@@ -91,13 +91,13 @@ import Varlink
     @Test("a service refuses an unknown parameter and names it; a client skips unknown members of a reply")
     func unknownMembers() async throws {
         try await Shop.run { client, _ in
-            await #expect(throws: VarlinkError.invalidParameter("price.tax")) {
+            await #expect(throws: VarlinkError.service(.invalidParameter("price.tax"))) {
                 let _: NoMembers = try await client.connection.call(ShopInterface.qualified("Buy")) { writer in
                     writer.member("name", "chair")
                     writer.member("price") { $0.member("tax", "none") }
                 }
             }
-            await #expect(throws: VarlinkError.invalidParameter("strict")) {
+            await #expect(throws: VarlinkError.service(.invalidParameter("strict"))) {
                 let _: NoMembers = try await client.connection.call(ShopInterface.qualified("Find")) { writer in
                     writer.member("name", "chair")
                     writer.member("strict", "maybe")

@@ -75,8 +75,8 @@ struct ClientTests {
                 "org.example.test.Count", { $0.member("count", 1) }, of: NumberReply.self)
             var iterator = replies.makeAsyncIterator()
             #expect(try await iterator.next()?.number == 1)
-            await EventLoop.run { harness.interface.stream?.fail(.permissionDenied) }
-            await #expect(throws: VarlinkError.permissionDenied) { _ = try await iterator.next() }
+            await EventLoop.run { harness.interface.stream?.fail(.service(.permissionDenied)) }
+            await #expect(throws: VarlinkError.service(.permissionDenied)) { _ = try await iterator.next() }
             #expect(try await iterator.next() == nil)
         }
     }

@@ -69,7 +69,7 @@ struct DepartureTests {
             client.close()
             await harness.interface.streamClosed.wait()
             await EventLoop.run { harness.interface.stream?.finish() }
-            await EventLoop.run { harness.interface.stream?.fail(.expectedMore) }
+            await EventLoop.run { harness.interface.stream?.fail(.service(.expectedMore)) }
             await harness.settle()
             #expect(await harness.interface.closed == 1)
             #expect(await harness.interface.stream?.isClosed == true)

@@ -27,7 +27,7 @@ public struct PeerCredentials: Sendable, Hashable {
 
     /// Reads the credentials of a connected stream socket's peer (`SO_PEERCRED`; unix(7)), without supplementary
     /// groups.
-    init(ofConnected descriptor: Int32) throws(IOError) {
+    public init(ofConnected descriptor: Int32) throws(IOError) {
         var credentials = linux_credentials()
         var length = socklen_t(MemoryLayout<linux_credentials>.size)
         guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 else {
@@ -36,13 +36,13 @@ public struct PeerCredentials: Sendable, Hashable {
         self.init(processID: credentials.pid, userID: credentials.uid, groupID: credentials.gid)
     }
 
-    /// The most groups that are read.
+    /// The most groups that are read; a process with more counts as having none.
     ///
     /// A process may have 65,536, which cost the kernel 2 ms and 256 KiB.
     private static let maximumGroups = 4096
 
     /// Returns the supplementary groups that a connected stream socket's peer had when it connected (`SO_PEERGROUPS`).
-    static func groups(ofConnected descriptor: Int32) -> [UInt32] {
+    public static func groups(ofConnected descriptor: Int32) -> [UInt32] {
         var groups = [UInt32](repeating: 0, count: 16)
         while true {
             var length = socklen_t(groups.count * MemoryLayout<UInt32>.size)

@@ -166,16 +166,6 @@ public enum UnixSocket {
         }
     }
 
-    /// Returns the credentials of a connected stream socket's peer, without its supplementary groups
-    /// (``peerGroups(of:)``).
-    public static func peerCredentials(of descriptor: Int32) throws(IOError) -> PeerCredentials {
-        try PeerCredentials(ofConnected: descriptor)
-    }
-
-    /// Returns the supplementary groups of a connected stream socket's peer; empty if they are unknown or more than
-    /// 4096.
-    public static func peerGroups(of descriptor: Int32) -> [UInt32] { PeerCredentials.groups(ofConnected: descriptor) }
-
     // MARK: -
 
     /// Connects; returns the `errno` of connect(2), or 0.
@@ -219,7 +209,7 @@ public enum UnixSocket {
 
     /// Whether the process that listens at a connected socket's other end has ended.
     private static func hasEndedListener(_ connection: OwnedDescriptor) -> Bool {
-        guard let credentials = try? peerCredentials(of: connection.rawValue) else { return false }
+        guard let credentials = try? PeerCredentials(ofConnected: connection.rawValue) else { return false }
         return credentials.processID > 0 && ProcessStatus.isZombie(credentials.processID)
     }
 

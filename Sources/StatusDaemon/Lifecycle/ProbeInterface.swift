@@ -27,7 +27,7 @@ final class ProbeInterface: VarlinkInterface {
     }
 
     func handle(_ call: VarlinkCall) {
-        guard call.isInternal else { return call.fail(.interfaceNotFound(Self.name)) }
+        guard call.isInternal else { return call.fail(.service(.interfaceNotFound(Self.name))) }
         do {
             switch call.method {
             case "Post": post(call)

@@ -45,7 +45,7 @@ final class ServiceInterface: VarlinkInterface {
         // A name that is too long is not found, whether or not it is cut.
         let name = VarlinkError.shortened(try call.parameters(DescriptionParameters.self).interface)
         guard let description = descriptions.first(where: { $0.name == name }) else {
-            throw .interfaceNotFound(name)
+            throw .service(.interfaceNotFound(name))
         }
         call.reply { $0.member("description", description.text) }
     }

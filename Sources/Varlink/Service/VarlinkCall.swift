@@ -80,7 +80,7 @@ public final class VarlinkCall {
             return try JSONReader.readParameters(message, parameters, as: Parameters.self)
         } catch {
             hasBrokenParameters = error.member == nil
-            throw .invalidParameter(error.member ?? "parameters")
+            throw .service(.invalidParameter(error.member ?? "parameters"))
         }
     }
 
@@ -116,7 +116,7 @@ public final class VarlinkCall {
     }
 
     /// Answers that the service does not implement the method.
-    public func failNotImplemented() { fail(.methodNotImplemented(route.fullName)) }
+    public func failNotImplemented() { fail(.service(.methodNotImplemented(route.fullName))) }
 
     /// Answers later: `body` runs as a child task of the service, on the loop.
     ///

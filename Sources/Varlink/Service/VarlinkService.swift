@@ -189,10 +189,9 @@ public final class VarlinkService {
     /// The error for an unknown method.
     private func notFound(_ method: String) -> VarlinkError {
         // Bytes, because searching characters would take quadratic time in a text of flag emoji.
-        guard let dot = method.utf8.lastIndex(of: UInt8(ascii: ".")) else { return .interfaceNotFound(method) }
-        let interface = String(method[..<dot])
-        return interfaceNames.contains(interface)
-            ? .methodNotFound(method) : .interfaceNotFound(interface)
+        let end = method.utf8.lastIndex(of: UInt8(ascii: ".")) ?? method.endIndex
+        let name = String(method[..<end])
+        return .service(interfaceNames.contains(name) ? .methodNotFound(method) : .interfaceNotFound(name))
     }
 
     // MARK: Connections
@@ -204,7 +203,7 @@ public final class VarlinkService {
     ///   - isInternal: whether the client is part of this process, and therefore not counted.
     public func add(_ descriptor: OwnedDescriptor, isInternal: Bool = false) {
         // Groups are looked up later, because few calls need them.
-        guard !isStopping, let credentials = try? UnixSocket.peerCredentials(of: descriptor.rawValue) else { return }
+        guard !isStopping, let credentials = try? PeerCredentials(ofConnected: descriptor.rawValue) else { return }
         do throws(ConnectionLimits.Reached) {
             if !isInternal { try counts.add(credentials.userID) }
         } catch {

@@ -107,7 +107,7 @@ package final class Transport {
     }
 
     /// The supplementary groups of the peer.
-    var peerGroups: [UInt32] { socket.map { UnixSocket.peerGroups(of: $0.descriptor.rawValue) } ?? [] }
+    var peerGroups: [UInt32] { socket.map { PeerCredentials.groups(ofConnected: $0.descriptor.rawValue) } ?? [] }
 
     /// Reads once, as much as there is room for.
     package func read() -> ReadResult {

@@ -133,7 +133,7 @@ final class TestInterface: VarlinkInterface {
 
     private func count(_ call: VarlinkCall) throws(VarlinkError) {
         let parameters = try call.parameters(CountParameters.self)
-        guard call.wantsMore else { throw .expectedMore }
+        guard call.wantsMore else { throw .service(.expectedMore) }
         var number = 0
         let padding = parameters.size.flatMap { $0 != 0 ? String(repeating: "x", count: $0 < 0 ? 1000 : $0) : nil }
         var isDue = true
