@@ -65,17 +65,10 @@ struct ByteOutput: ~Copyable {
     /// Removes bytes from the end, down to `count`.
     mutating func truncate(to count: Int) { end = start + Swift.min(count, self.count) }
 
-    /// Removes bytes from the front; once empty, it frees memory beyond `keeping`.
-    mutating func removeFirst(_ count: Int, keeping: Int) {
+    /// Removes bytes from the front.
+    mutating func removeFirst(_ count: Int) {
         start += Swift.min(count, self.count)
-        guard start == end else { return }
-        start = 0
-        end = 0
-        if capacity > keeping {
-            base?.deallocate()
-            base = nil
-            capacity = 0
-        }
+        if start == end { (start, end) = (0, 0) }
     }
 
     @usableFromInline
@@ -87,7 +80,7 @@ struct ByteOutput: ~Copyable {
             start = 0
             return base + end
         }
-        let newCapacity = Swift.max(count + additional, 2 * count, 256)
+        let newCapacity = Swift.max(count + additional, 2 * count, 1024)
         let new = UnsafeMutablePointer<UInt8>.allocate(capacity: newCapacity)
         if let base {
             new.initialize(from: base + start, count: count)

@@ -46,8 +46,10 @@ package final class Transport {
     private var isFlushScheduled = false
     private var isWriting = false
 
-    /// Larger output memory is freed once everything is sent.
-    private static let keptCapacity = 16 * 1024
+    /// Memory for output, which the connections use in turn; they seldom have output at the same time.
+    private static var spare = ByteOutput()
+    /// Larger memory is freed once everything is sent.
+    private static let keptCapacity = 256 * 1024
 
     /// The events to wait for, apart from room for output.
     package struct Interest: OptionSet {
@@ -101,7 +103,7 @@ package final class Transport {
     package func close() {
         guard let socket else { return }
         state = .closed
-        output.removeFirst(output.count, keeping: 0)
+        releaseOutput()
         socket.source.cancel()
         socket.descriptor.closeConnection()
     }
@@ -144,6 +146,7 @@ package final class Transport {
     /// They are sent at the end of the loop's turn.
     package func write(_ messages: [UInt8]) {
         guard case .open = state else { return }
+        takeSpare()
         messages.withUnsafeBufferPointer { output.append($0) }
         scheduleFlush()
     }
@@ -179,6 +182,7 @@ package final class Transport {
         precondition(!isWriting, "messages cannot be nested")
         isWriting = true
         defer { isWriting = false }
+        takeSpare()
         var taken = ByteOutput()
         swap(&output, &taken)
         var writer = JSONWriter(taken)
@@ -195,7 +199,8 @@ package final class Transport {
             let count = send(
                 socket.descriptor.rawValue, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
             if count >= 0 {
-                output.removeFirst(count, keeping: Self.keptCapacity)
+                output.removeFirst(count)
+                if output.count == 0 { releaseOutput() }
             } else if errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM {
                 break
             } else if errno != EINTR {
@@ -207,10 +212,23 @@ package final class Transport {
         watch()
     }
 
+    /// Uses the spare memory if there is none of its own.
+    private func takeSpare() {
+        if output.capacity == 0 { swap(&output, &Self.spare) }
+    }
+
+    /// Drops what was not sent; the memory becomes the spare one, unless that is larger.
+    private func releaseOutput() {
+        output.removeFirst(output.count)
+        let capacity = output.capacity
+        if capacity > Self.spare.capacity, capacity <= Self.keptCapacity { swap(&output, &Self.spare) }
+        output = ByteOutput()
+    }
+
     /// Drops all output from now on, because the peer reads no more.
     func dropOutput() {
         if case .open(let socket) = state { state = .deaf(socket) }
-        output.removeFirst(output.count, keeping: 0)
+        releaseOutput()
         watch()
     }
 
