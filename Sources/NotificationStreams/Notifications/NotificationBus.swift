@@ -13,8 +13,8 @@ import Synchronization
 ///     show(update.status)
 /// }
 /// ```
-/// A post finds its observers with one lookup of the object, and one more if any observer follows all objects. A post
-/// without observers allocates nothing and does not evaluate its user info.
+/// A post finds its observers with at most one lookup of the object, and one more if any observer follows all objects.
+/// A post without observers allocates nothing and does not evaluate its user info.
 public final class NotificationBus: Sendable {
     /// A bus that all parts of a program can share.
     public static let `default` = NotificationBus()
@@ -97,6 +97,12 @@ struct ObserverTable {
         /// `nil` for any object.
         fileprivate var object: ObjectIdentifier?
 
+        /// A number below 64 that this object's topics share.
+        fileprivate var group: Int {
+            let address = object.map { UInt(bitPattern: $0) } ?? 0
+            return Int(truncatingIfNeeded: (address ^ address &>> 6) &>> 4 & 63)
+        }
+
         init(userInfo: Any.Type, object: (any AnyObject & Sendable)?) {
             self.userInfo = ObjectIdentifier(userInfo)
             self.object = object.map { ObjectIdentifier($0) }
@@ -104,12 +110,13 @@ struct ObserverTable {
     }
 
     private var observers: [Topic: [NotificationStorage]] = [:]
-    /// The number of topics without an object; if it is zero, a post looks up one topic instead of two.
+    /// The number of observed topics in each group; most posts need no lookup, because their group has none.
+    private var observed = [Int](repeating: 0, count: 64)
     private var topicsOfAnyObject = 0
 
     /// The observers that a post to a topic reaches, in the order in which they were added.
     func observers(of topic: Topic) -> [NotificationStorage] {
-        let own = observers[topic] ?? []
+        let own = observed[topic.group] > 0 ? observers[topic] ?? [] : []
         guard topicsOfAnyObject > 0 else { return own }
         var anyObject = topic
         anyObject.object = nil
@@ -117,7 +124,7 @@ struct ObserverTable {
     }
 
     mutating func insert(_ observer: NotificationStorage, _ topic: Topic) {
-        if topic.object == nil, observers[topic] == nil { topicsOfAnyObject += 1 }
+        if observers[topic] == nil { note(topic, 1) }
         observers[topic, default: []].append(observer)
     }
 
@@ -125,6 +132,11 @@ struct ObserverTable {
         observers[topic]?.removeAll { $0 === observer }
         guard observers[topic]?.isEmpty == true else { return }
         observers[topic] = nil
-        if topic.object == nil { topicsOfAnyObject -= 1 }
+        note(topic, -1)
+    }
+
+    private mutating func note(_ topic: Topic, _ change: Int) {
+        observed[topic.group] += change
+        if topic.object == nil { topicsOfAnyObject += change }
     }
 }
