@@ -14,8 +14,6 @@ struct Reader {
         var count = 0
         /// Whether all of them are moves of the selection.
         var areMoves = true
-        /// The snapshot of all servers that the reader has read before; it contains some events of the log.
-        var snapshot: SnapshotProgress?
 
         mutating func add(_ entry: LogEntry) {
             count += 1
@@ -28,6 +26,8 @@ struct Reader {
         case nothing
         /// Events, or a gap if the log drops one of them first.
         case events(Unread)
+        /// Events after a snapshot of all servers, which contains some of the events in the log.
+        case eventsAfter(SnapshotProgress, Unread)
         /// A gap of so many events: the selection has moved, so the old server's events must not be written.
         case superseded(missed: Int)
         /// A gap of unknown length.
@@ -75,14 +75,15 @@ struct Reader {
         switch next {
         case .nothing: true
         case .servers(_, let unread): unread.count == 0
-        case .events, .superseded, .lost, .snapshot, .snapshotAfterGap: false
+        case .events, .eventsAfter, .superseded, .lost, .snapshot, .snapshotAfterGap: false
         }
     }
 
     /// The first revision that the log should keep for the reader; nil if it needs none.
     var nextUnread: Int? {
         switch next {
-        case .events(let unread), .servers(_, let unread): unread.count > 0 ? revision + 1 : nil
+        case .events(let unread), .eventsAfter(_, let unread), .servers(_, let unread):
+            unread.count > 0 ? revision + 1 : nil
         case .nothing, .superseded, .lost, .snapshot, .snapshotAfterGap: nil
         }
     }
@@ -103,6 +104,9 @@ struct Reader {
         case .events(var unread):
             unread.add(entry)
             next = .events(unread)
+        case .eventsAfter(let snapshot, var unread):
+            unread.add(entry)
+            next = .eventsAfter(snapshot, unread)
         case .servers(let progress, var unread):
             unread.add(entry)
             next = .servers(progress, unread)
@@ -128,13 +132,20 @@ struct Reader {
         case .superseded(let missed), .snapshotAfterGap(let missed): return takeGap(of: missed)
         case .lost: return takeGap(of: nil)
         case .servers(let progress, let unread):
-            end(progress, unread)
+            keepReading(unread, after: progress)
             return advance(in: log)
-        case .events(let unread):
-            guard isOverrun(unread, by: log) else { return takeEntry(unread, in: log) }
-            // Only moves are unread: a snapshot shows the server that is selected now.
-            return target == .selected && unread.areMoves ? takeSnapshot(in: log) : takeGap(of: unread.count)
+        case .eventsAfter(let snapshot, let unread): return takeNext(of: unread, after: snapshot, in: log)
+        case .events(let unread): return takeNext(of: unread, after: nil, in: log)
         }
+    }
+
+    /// Takes the next of the unread events, or a gap if the log no longer has all of them.
+    private mutating func takeNext(
+        of unread: Unread, after snapshot: SnapshotProgress?, in log: borrowing EventLog
+    ) -> Step {
+        guard isOverrun(unread, by: log) else { return takeEntry(unread, after: snapshot, in: log) }
+        // Only moves are unread: a snapshot shows the server that is selected now.
+        return target == .selected && unread.areMoves ? takeSnapshot(in: log) : takeGap(of: unread.count)
     }
 
     private mutating func takeGap(of missed: Int?) -> Step {
@@ -149,18 +160,26 @@ struct Reader {
         return .snapshot
     }
 
-    private mutating func takeEntry(_ unread: Unread, in log: borrowing EventLog) -> Step {
+    private mutating func takeEntry(
+        _ unread: Unread, after snapshot: SnapshotProgress?, in log: borrowing EventLog
+    ) -> Step {
         // If all later entries are wanted, the next entry is the next event.
         let mayBeOfOthers = unread.count < log.latest - revision
         revision = max(revision + 1, log.oldest)
         while mayBeOfOthers, !wants(log[revision]) { revision += 1 }
         var rest = unread
         rest.count -= 1
-        next = rest.count > 0 ? .events(rest) : .nothing
-        guard log[revision].kind == .selected, let name = log[revision].snapshot?.state.name else {
+        keepReading(rest, after: snapshot)
+        guard let snapshot, log[revision].kind == .selected, let name = log[revision].snapshot?.state.name else {
             return .entry(revision)
         }
-        return .entry(revision, newer: rest.snapshot?.newestEntry(of: name, after: revision, in: log))
+        return .entry(revision, newer: snapshot.newestEntry(of: name, after: revision, in: log))
+    }
+
+    /// Continues with unread events; some events in the log may be part of a snapshot.
+    private mutating func keepReading(_ unread: Unread, after snapshot: SnapshotProgress?) {
+        guard unread.count > 0 else { return next = .nothing }
+        next = if let snapshot { .eventsAfter(snapshot, unread) } else { .events(unread) }
     }
 
     // MARK: The servers of a snapshot
@@ -181,14 +200,7 @@ struct Reader {
     mutating func noteServers(upTo last: ServerName?, in log: borrowing EventLog) {
         guard case .servers(var progress?, let unread) = next else { return }
         progress.note(upTo: last, at: log.latest)
-        if progress.isComplete { end(progress, unread) } else { next = .servers(progress, unread) }
-    }
-
-    /// Continues with the events that are not in a snapshot.
-    private mutating func end(_ snapshot: SnapshotProgress?, _ unread: Unread) {
-        var unread = unread
-        unread.snapshot = snapshot
-        next = unread.count > 0 ? .events(unread) : .nothing
+        if progress.isComplete { keepReading(unread, after: progress) } else { next = .servers(progress, unread) }
     }
 
     // MARK: Wanted events
@@ -196,8 +208,8 @@ struct Reader {
     private var snapshot: SnapshotProgress? {
         switch next {
         case .servers(let progress, _): progress
-        case .events(let unread): unread.snapshot
-        case .nothing, .superseded, .lost, .snapshot, .snapshotAfterGap: nil
+        case .eventsAfter(let snapshot, _): snapshot
+        case .nothing, .events, .superseded, .lost, .snapshot, .snapshotAfterGap: nil
         }
     }
 
