@@ -22,7 +22,7 @@ final class ServerConnection {
 
     private var machine: ConnectionStateMachine
     /// The last oneway call.
-    private var lastOneway: (envelope: RepeatedEnvelope, route: Route)?
+    private var lastOneway: RepeatedCall?
     /// The reply that is being written in pieces.
     private var pieces: MessageInPieces?
     /// The current call, after its handler has returned.
@@ -60,6 +60,7 @@ final class ServerConnection {
     /// The current call is cancelled and its stream closed.
     func close() {
         guard let effects = machine.close() else { return }
+        lastOneway = nil
         transport.close()
         perform(effects)
         service.remove(self)
@@ -254,29 +255,30 @@ final class ServerConnection {
     }
 
     private func handle(_ message: UnsafeRawBufferPointer) {
-        if let last = lastOneway, let envelope = last.envelope.envelope(of: message) {
-            let call = handle(envelope, last.route, in: message)
-            if call?.hasBrokenParameters != true || machine.isClosed { return }
-            // More than an object is between the same bytes.
-            lastOneway = nil
+        if let call = lastOneway?.call(of: message) {
+            handle(call)
+            // A call that is kept here is never noticed as forgotten.
+            if !call.isOver || call.hasBrokenParameters { lastOneway = nil }
+            // If the parameters are broken, more than an object is between the same bytes.
+            if !call.hasBrokenParameters || machine.isClosed { return }
         }
         let envelope: CallEnvelope
         do throws(JSONError) { envelope = try CallEnvelope(message) } catch { return refuse("\(error)") }
         let route = service.route(envelope.method, in: message)
-        if !route.onlyReads, let repeated = RepeatedEnvelope(envelope, in: message) { lastOneway = (repeated, route) }
-        handle(envelope, route, in: message)
+        // Nobody needs the result of a call that only reads if no client receives it.
+        if route.onlyReads, envelope.isOneway || !mayReply { return }
+        let call = VarlinkCall(envelope, route: route, in: message, connection: self)
+        handle(call)
+        if call.isOver, !machine.isClosed, let call = RepeatedCall(call, in: message) { lastOneway = call }
     }
 
-    /// Handles a call; returns nil if nobody needs it.
-    @discardableResult
-    private func handle(
-        _ envelope: borrowing CallEnvelope, _ route: Route, in message: UnsafeRawBufferPointer
-    ) -> VarlinkCall? {
-        // No client would receive the result.
-        if route.onlyReads, envelope.isOneway || !mayReply { return nil }
-        let call = VarlinkCall(envelope, route: route, in: message, connection: self)
+    private func handle(_ call: VarlinkCall) {
         machine.callBegan()
-        if let interface = route.interface, !call.wantsUpgrade { interface.handle(call) } else { service.refuse(call) }
+        if let interface = call.route.interface, !call.wantsUpgrade {
+            interface.handle(call)
+        } else {
+            service.refuse(call)
+        }
         call.handlerReturned()
         if machine.isClosed {
             call.abandon()
@@ -284,7 +286,6 @@ final class ServerConnection {
             waitingCall = call
             perform(machine.handlerReturned())
         }
-        return call
     }
 
     /// Refuses a message that is too long, whose method is unknown.

@@ -40,7 +40,7 @@ public final class VarlinkCall {
 
     private let connection: ServerConnection
     /// The range of its parameters in its text; nil if there are none.
-    private let parameters: Range<Int>?
+    private(set) var parameters: Range<Int>?
     /// Whether its parameters were read, and are not one JSON object.
     private(set) var hasBrokenParameters = false
     /// The call's text, which is valid while its handler runs.
@@ -57,6 +57,25 @@ public final class VarlinkCall {
         self.route = route
         self.message = message
         self.connection = connection
+    }
+
+    /// Creates a call of the same method with the same flags, which has not begun.
+    init(like call: VarlinkCall) {
+        (wantsMore, isOneway, wantsUpgrade) = (call.wantsMore, call.isOneway, call.wantsUpgrade)
+        route = call.route
+        connection = call.connection
+        state = .ended
+    }
+
+    /// Whether it was answered.
+    var isOver: Bool { state == .ended }
+
+    /// Begins the next call of the same method, with other parameters.
+    func begin(_ parameters: Range<Int>, in message: UnsafeRawBufferPointer) {
+        self.parameters = parameters
+        self.message = message
+        hasBrokenParameters = false
+        state = .open
     }
 
     deinit {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
 
 /// A call as it is sent.
@@ -40,40 +41,40 @@ struct CallEnvelope {
         self = call
     }
 
-    /// An envelope of a oneway call whose method is known.
-    fileprivate init(onewayWith parameters: Range<Int>) {
-        self.parameters = parameters
-        isOneway = true
-    }
-
     private init() {}
 }
 
-/// The bytes around the parameters of a oneway call.
+/// A oneway call, and the bytes around its parameters.
 ///
-/// A client that posts often sends the same bytes around other parameters. A message with these bytes has the same
-/// envelope if one JSON value is between them, which reading the parameters checks.
-struct RepeatedEnvelope {
+/// A client that posts often sends the same bytes around other parameters. A message with these bytes is the same call
+/// if one JSON value is between them, which reading the parameters checks.
+@EventLoop
+final class RepeatedCall {
     private let head: [UInt8]
     private let tail: [UInt8]
+    private var call: VarlinkCall
     /// Longer bytes are not kept; no client needs as many.
     private static let maximumLength = 512
 
-    /// Keeps the bytes of a message; nil if it is no oneway call with parameters.
-    init?(_ call: borrowing CallEnvelope, in message: UnsafeRawBufferPointer) {
+    /// Keeps a call that is over; nil if it is not oneway, or has no parameters.
+    init?(_ call: VarlinkCall, in message: UnsafeRawBufferPointer) {
         guard call.isOneway, let parameters = call.parameters, message.count - parameters.count <= Self.maximumLength
         else { return nil }
         head = Array(message[..<parameters.lowerBound])
         tail = Array(message[parameters.upperBound...])
+        self.call = call
     }
 
-    /// The envelope of a message with the same bytes around an object; nil for other messages.
-    func envelope(of message: UnsafeRawBufferPointer) -> CallEnvelope? {
+    /// The call of a message with the same bytes around an object; nil for other messages.
+    func call(of message: UnsafeRawBufferPointer) -> VarlinkCall? {
         let end = message.count - tail.count
         guard end > head.count, message[head.count] == UInt8(ascii: "{"), let start = message.baseAddress,
             memcmp(start, head, head.count) == 0, memcmp(start + end, tail, tail.count) == 0
         else { return nil }
-        return CallEnvelope(onewayWith: head.count..<end)
+        // If the handler of the last call has kept it, this one is another.
+        if !isKnownUniquelyReferenced(&call) { call = VarlinkCall(like: call) }
+        call.begin(head.count..<end, in: message)
+        return call
     }
 }
 
