@@ -54,8 +54,14 @@ public struct Timestamp: Hashable, Sendable, Comparable, CustomStringConvertible
     /// Writes a value below 100 as two digits.
     @inline(__always)
     private static func write(_ value: UInt32, to start: UnsafeMutablePointer<UInt8>) {
-        let tens = value / 10
-        start[0] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: tens)
-        start[1] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value &- tens &* 10)
+        let digits = UnsafeRawPointer(pairs.utf8Start).loadUnaligned(
+            fromByteOffset: 2 &* Int(truncatingIfNeeded: value), as: UInt16.self)
+        UnsafeMutableRawPointer(start).storeBytes(of: digits, as: UInt16.self)
     }
+
+    /// The numbers below 100.
+    private static let pairs: StaticString = """
+        0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849\
+        5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899
+        """
 }

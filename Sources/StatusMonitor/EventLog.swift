@@ -74,9 +74,9 @@ struct EventLog {
     var endsEighth: Bool { latest & (capacities.lowerBound / 8 - 1) == 0 }
 
     /// Appends the entry of the next revision.
-    mutating func append(_ entry: LogEntry) {
+    mutating func append(_ entry: consuming LogEntry) {
         precondition(entry.revision == latest + 1, "revisions have no hole")
-        latest = entry.revision
+        latest += 1
         let index = index(of: latest)
         if index == slots.count {
             slots.append(entry)

@@ -4,7 +4,11 @@ import StatusModel
 
 extension Ledger.Record {
     /// The time since boot at which the status, or the lack of one, becomes stale; nil if it never does.
-    var expiry: Duration? { (ownTimeToLive ?? definition.timeToLive).map { max(refreshedAt + $0, graceEnd ?? .zero) } }
+    var expiry: Duration? {
+        @inline(__always) get {
+            (ownTimeToLive ?? definition.timeToLive).map { max(refreshedAt + $0, graceEnd ?? .zero) }
+        }
+    }
 
     /// Whether the status is older than its time to live.
     func isStale(at now: Moment) -> Bool { staysStale || expiry.map { $0 <= now.boot } ?? false }
@@ -74,7 +78,7 @@ extension Ledger {
 
     /// Notes when a server's status becomes stale; returns that time if it is earlier than the next scheduled check.
     mutating func noteExpiry(at place: Int) -> Duration? {
-        guard !records[place].state.isStale, let expiry = records[place].expiry else { return nil }
+        guard !records.records[place].state.isStale, let expiry = records.records[place].expiry else { return nil }
         if let nextExpiry, nextExpiry <= expiry { return nil }
         nextExpiry = expiry
         return expiry

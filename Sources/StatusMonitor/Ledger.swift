@@ -2,11 +2,17 @@
 
 import StatusModel
 
+/// A notification that a server will post.
+struct ServerUpdate {
+    let server: Server
+    let update: StatusUpdate
+}
+
 /// The effects of a change to the ledger, which the monitor performs outside the lock.
-struct Effects {
+struct Effects: ~Copyable {
     /// The revision of the change, or the newest one if nothing changed.
     var revision: Int
-    var update: (server: Server, update: StatusUpdate)?
+    var update: ServerUpdate?
     var wakes: [WatchWake] = []
     /// When to check for stale statuses, if that is earlier than scheduled.
     var expiry: Duration?
@@ -14,7 +20,7 @@ struct Effects {
     var isFirstUnsaved = false
 
     /// These effects, followed by those of a later change.
-    func followed(by later: Effects) -> Effects {
+    consuming func followed(by later: consuming Effects) -> Effects {
         Effects(
             revision: later.revision, update: later.update ?? update, wakes: wakes + later.wakes,
             expiry: later.expiry ?? expiry, isFirstUnsaved: isFirstUnsaved || later.isFirstUnsaved)
@@ -121,12 +127,13 @@ struct Ledger {
     /// Removes a server; if it is selected, clears the selection first, so that readers get an event for this.
     mutating func remove(_ name: ServerName, by caller: Caller? = nil) throws(LedgerError) -> Effects {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
-        let deselection = selected == name ? try select(nil, by: caller) : nil
-        let removal = append(.removed, at: place, by: caller)
+        var effects = Effects(revision: log.latest)
+        if selected == name, let deselection = try select(nil, by: caller) { effects = deselection }
+        effects = effects.followed(by: append(.removed, at: place, by: caller))
         let readers = records[place].readers
         if !readers.isEmpty { absentReaders[name] = readers }
         records.remove(name)
-        return deselection?.followed(by: removal) ?? removal
+        return effects
     }
 
     /// Shows a server as failed, with its last status, until it is redefined.
@@ -198,7 +205,7 @@ struct Ledger {
                 isOfSelected: snapshot.state.isSelected && kind != .added && kind != .removed, caller: caller),
             ofServerAt: place)
         effects.isFirstUnsaved = noteUnsaved(at: place)
-        if kind == .changed { effects.update = (records[place].server, StatusUpdate(snapshot: snapshot)) }
+        if kind == .changed { effects.update = ServerUpdate(server: records[place].server, update: StatusUpdate(snapshot: snapshot)) }
         return effects
     }
 
@@ -212,8 +219,7 @@ struct Ledger {
         return memory
     }
 
-    private mutating func append(_ entry: LogEntry, ofServerAt place: Int? = nil) -> Effects {
-        log.append(entry)
+    private mutating func append(_ entry: consuming LogEntry, ofServerAt place: Int? = nil) -> Effects {
         if entry.kind != .alive {
             followedOfAll.note(entry.revision, entry.kind)
             if entry.isForSelected { followed.note(entry.revision, entry.kind) }
@@ -223,6 +229,7 @@ struct Ledger {
         if let place, !records[place].readers.isEmpty {
             watches.note(entry, for: records[place].readers, into: &effects.wakes)
         }
+        log.append(entry)
         // Eight times in each round, so that a reader with room misses nothing even if a turn has many posts.
         if log.endsEighth {
             log.keep(from: watches.oldestUnread(from: log.oldest))

@@ -20,7 +20,8 @@ public struct Moment: Sendable, Equatable {
         let boot = time(of: CLOCK_BOOTTIME)
         return Moment(
             wall: Timestamp(milliseconds: Int64(wall.tv_sec) * 1000 + Int64(wall.tv_nsec) / 1_000_000),
-            boot: .seconds(boot.tv_sec) + .nanoseconds(boot.tv_nsec))
+            boot: Duration(
+                secondsComponent: Int64(boot.tv_sec), attosecondsComponent: Int64(boot.tv_nsec) * 1_000_000_000))
     }
 
     private static func time(of clock: clockid_t) -> timespec {

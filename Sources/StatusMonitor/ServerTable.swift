@@ -8,7 +8,8 @@ import StatusModel
 /// removed.
 struct ServerTable {
     private var places: [ServerName: Int] = [:]
-    private var records: [Ledger.Record] = []
+    /// The records by position, to read a member without a copy of the record.
+    private(set) var records: [Ledger.Record] = []
     /// All names, sorted.
     private var names: [ServerName] = []
 

@@ -82,11 +82,12 @@ public final class StatusMonitor: Sendable {
     ///
     /// - Parameter caller: the client that requested it.
     public func remove(_ name: ServerName, by caller: Caller? = nil) throws(LedgerError) {
-        let (effects, wasSelected) = try withLedger { ledger throws(LedgerError) in
-            let wasSelected = ledger.selected == name
-            return (try ledger.remove(name, by: caller), wasSelected)
-        }
-        perform(effects)
+        var wasSelected = false
+        perform(
+            try withLedger { ledger throws(LedgerError) in
+                wasSelected = ledger.selected == name
+                return try ledger.remove(name, by: caller)
+            })
         if wasSelected { postSelection() }
     }
 
@@ -138,13 +139,13 @@ public final class StatusMonitor: Sendable {
     /// - Parameter caller: the client that requested it.
     @discardableResult
     public func select(_ name: ServerName?, by caller: Caller? = nil) throws(LedgerError) -> SelectionChange {
-        let (change, effects) = try withLedger { ledger throws(LedgerError) in
+        var effects: Effects?
+        let change = try withLedger { ledger throws(LedgerError) in
             let previous = ledger.selected
-            let effects = try ledger.select(name, by: caller)
-            let change = SelectionChange(
+            effects = try ledger.select(name, by: caller)
+            return SelectionChange(
                 selection: ledger.selection, state: try? ledger.selectedState(), previous: previous,
-                isChange: effects != nil, cursor: ledger.cursor)
-            return (change, effects)
+                isChange: ledger.selected != previous, cursor: ledger.cursor)
         }
         perform(ifAny: effects)
         if change.isChange { postSelection() }
@@ -180,7 +181,7 @@ public final class StatusMonitor: Sendable {
         var effects = ledger.withLock { $0.appendProbe() }
         var state = ServerState(name: server.name, source: "probe", phase: .loaded)
         state.revision = effects.revision
-        effects.update = (server, StatusUpdate(snapshot: ServerSnapshot(state)))
+        effects.update = ServerUpdate(server: server, update: StatusUpdate(snapshot: ServerSnapshot(state)))
         return perform(effects)
     }
 
@@ -249,7 +250,7 @@ public final class StatusMonitor: Sendable {
     }
 
     /// `Mutex.withLock` for bodies that throw a ``LedgerError``.
-    func withLedger<T: Sendable>(
+    func withLedger<T: ~Copyable>(
         _ body: (inout Ledger) throws(LedgerError) -> T
     ) throws(LedgerError) -> T {
         try ledger.withLock { ledger throws(LedgerError) in try body(&ledger) }
@@ -257,7 +258,7 @@ public final class StatusMonitor: Sendable {
 
     @discardableResult
     private func perform(_ effects: consuming Effects) -> Int {
-        if let (server, update) = effects.update.take() { server.post(update, to: bus) }
+        if let post = effects.update.take() { post.server.post(post.update, to: bus) }
         for wake in effects.wakes { wake() }
         if let expiry = effects.expiry { onExpiry.withLock { $0 }?(expiry) }
         if effects.isFirstUnsaved { onUnsaved.withLock { $0 }?() }
@@ -265,7 +266,10 @@ public final class StatusMonitor: Sendable {
     }
 
     @discardableResult
-    private func perform(ifAny effects: Effects?) -> Int? { effects.map { perform($0) } }
+    private func perform(ifAny effects: consuming Effects?) -> Int? {
+        guard let effects else { return nil }
+        return perform(effects)
+    }
 
     private func postSelection() { bus.post(name: .didSelectServer, object: self, userInfo: selection) }
 }

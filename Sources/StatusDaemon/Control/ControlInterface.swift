@@ -56,7 +56,8 @@ final class ControlInterface: MonitorService {
     ///
     /// The option `reads` of the interface lists the methods that everyone may call.
     func admit(_ call: VarlinkCall) throws {
-        guard call.onlyReads || registry.access.allows(call.caller) else {
+        if call.onlyReads || registry.access.allows(user: call.userID) { return }
+        guard registry.access.allows(call.caller) else {
             throw MonitorError.service(.permissionDenied)
         }
     }

@@ -90,13 +90,12 @@ final class ChangeRecorder {
     private func record(_ kind: ChangeKind, _ event: Event, at now: Timestamp) {
         var change = RecordedChange(
             kind: kind, at: now, revision: event.cursor.revision, snapshot: event.snapshot, caller: event.caller)
-        if let heldSubject, heldSubject == change.subject {
-            if let newest { change.omitted = newest.omitted + 1 }
-            newest = change
-        } else {
+        guard let heldSubject, heldSubject == change.subject else {
             passNewest()
-            pass(change)
+            return pass(change)
         }
+        if let newest { change.omitted = newest.omitted + 1 }
+        newest = change
     }
 
     private func passNewest() {

@@ -28,8 +28,11 @@ public struct AccessPolicy: Sendable, Equatable {
 
     public func users(missingIn other: AccessPolicy) -> Set<UInt32> { Set(users).subtracting(other.users) }
 
+    /// Whether a user is allowed in any group.
+    public func allows(user: UInt32) -> Bool { users.contains(user) }
+
     public func allows(_ credentials: PeerCredentials) -> Bool {
-        users.contains(credentials.userID) || groups.contains { credentials.isMember(of: $0) }
+        allows(user: credentials.userID) || groups.contains { credentials.isMember(of: $0) }
     }
 
     /// Lets only these processes read and write a file of this process's user (acl(5)).
