@@ -20,37 +20,43 @@ public struct Cursor: Hashable, Sendable, CustomStringConvertible {
 ///
 /// A clean restart keeps the epoch. After a crash it is unknown which events clients have seen, so a new one begins.
 ///
-/// It is stored as a number, not as text, because every event contains it.
+/// It is stored as text, because every event contains it.
 public struct Epoch: Hashable, Sendable, CustomStringConvertible {
-    private var high: UInt64
-    private var low: UInt64
+    /// The 32 digits.
+    private struct Digits: Hashable {
+        private var (first, second, third, fourth) = (UInt64(0), UInt64(0), UInt64(0), UInt64(0))
+
+        /// Creates digits from a function of their positions.
+        init(_ digit: (Int) -> UInt8) {
+            withUnsafeMutableBytes(of: &self) { bytes in
+                for index in bytes.indices { bytes[index] = digit(index) }
+            }
+        }
+    }
+
+    private let digits: Digits
 
     /// The epoch that no daemon uses.
-    public static let none = Epoch(high: 0, low: 0)
+    public static let none = Epoch(digits: Digits { _ in UInt8(ascii: "0") })
 
     public static let length = 32
 
-    private init(high: UInt64, low: UInt64) {
-        self.high = high
-        self.low = low
-    }
+    private init(digits: Digits) { self.digits = digits }
 
     /// Returns a new epoch that differs from all others.
-    public static func random() -> Epoch { Epoch(high: .random(in: 1 ... .max), low: .random(in: 0 ... .max)) }
+    public static func random() -> Epoch {
+        Epoch(
+            digits: Digits { _ in
+                let value = UInt8.random(in: 0..<16)
+                return value + (value < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
+            })
+    }
 
     /// Parses the form of ``description``; any other text is ``none``.
     public init(_ text: String) {
-        var (high, low) = (UInt64(0), UInt64(0))
-        let digits = Array(text.utf8)
-        for digit in digits {
-            guard digits.count == Self.length, let value = Self.value(of: digit) else {
-                self = .none
-                return
-            }
-            high = high << 4 | low >> 60
-            low = low << 4 | value
-        }
-        self.init(high: high, low: low)
+        let text = Array(text.utf8)
+        let isEpoch = text.count == Self.length && text.allSatisfy(Self.isDigit)
+        self = isEpoch ? Epoch(digits: Digits { text[$0] }) : .none
     }
 
     public var description: String {
@@ -62,22 +68,13 @@ public struct Epoch: Hashable, Sendable, CustomStringConvertible {
 
     /// Writes the 32 characters of the text.
     public func write(to start: UnsafeMutablePointer<UInt8>) {
-        Self.write(high, to: start)
-        Self.write(low, to: start + 16)
+        UnsafeMutableRawPointer(start).storeBytes(of: digits, as: Digits.self)
     }
 
-    private static func write(_ word: UInt64, to start: UnsafeMutablePointer<UInt8>) {
-        for index in 0..<16 {
-            let value = UInt8(truncatingIfNeeded: word &>> UInt64(60 &- 4 &* index)) & 15
-            start[index] = value &+ (value < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") &- 10)
-        }
-    }
-
-    private static func value(of digit: UInt8) -> UInt64? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(digit - UInt8(ascii: "0"))
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(digit - UInt8(ascii: "a") + 10)
-        default: nil
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"): true
+        default: false
         }
     }
 }

@@ -4,11 +4,7 @@ import StatusModel
 
 extension Ledger.Record {
     /// The time since boot at which the status, or the lack of one, becomes stale; nil if it never does.
-    var expiry: Duration? {
-        @inline(__always) get {
-            (ownTimeToLive ?? definition.timeToLive).map { max(refreshedAt + $0, graceEnd ?? .zero) }
-        }
-    }
+    var expiry: Duration? { (ownTimeToLive ?? definition.timeToLive).map { max(refreshedAt + $0, graceEnd ?? .zero) } }
 
     /// Whether the status is older than its time to live.
     func isStale(at now: Moment) -> Bool { staysStale || expiry.map { $0 <= now.boot } ?? false }
@@ -78,7 +74,10 @@ extension Ledger {
 
     /// Notes when a server's status becomes stale; returns that time if it is earlier than the next scheduled check.
     mutating func noteExpiry(at place: Int) -> Duration? {
-        guard !records.records[place].state.isStale, let expiry = records.records[place].expiry else { return nil }
+        // Members by themselves first: to compute a record's expiry, the record is copied.
+        guard records[place].ownTimeToLive != nil || records[place].definition.timeToLive != nil,
+            !records[place].state.isStale, let expiry = records[place].expiry
+        else { return nil }
         if let nextExpiry, nextExpiry <= expiry { return nil }
         nextExpiry = expiry
         return expiry

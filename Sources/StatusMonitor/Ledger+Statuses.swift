@@ -7,7 +7,7 @@ extension Ledger {
     mutating func post(
         _ text: StatusText, level: Level, to name: ServerName, by poster: Poster, at now: Moment
     ) throws(LedgerError) -> Effects {
-        guard let place = records.place(of: name) else { throw .noSuchServer(name) }
+        guard let place = records.placeOfPost(to: name) else { throw .noSuchServer(name) }
         if poster != .source, !records[place].definition.takesPosts { throw .takesNoPosts(name) }
         let isChange = records[place].state.take(text, level: level, at: now.wall)
         return appendReport(isChange, at: place, by: poster.caller, refreshedAt: now)

@@ -199,13 +199,14 @@ struct Ledger {
         records[place].state.revision = revision
         if kind != .selected { records[place].followed.note(revision, kind) }
         let snapshot = ServerSnapshot(records[place].state)
+        let entry = LogEntry(
+            revision: revision, kind: kind, snapshot: snapshot,
+            isOfSelected: snapshot.state.isSelected && kind != .added && kind != .removed, caller: caller)
+        let update = StatusUpdate(snapshot: snapshot)
         var effects = append(
-            LogEntry(
-                revision: revision, kind: kind, snapshot: snapshot,
-                isOfSelected: snapshot.state.isSelected && kind != .added && kind != .removed, caller: caller),
-            ofServerAt: place)
+            entry, ofServerAt: place,
+            posting: kind == .changed ? ServerUpdate(server: records[place].server, update: update) : nil)
         effects.isFirstUnsaved = noteUnsaved(at: place)
-        if kind == .changed { effects.update = ServerUpdate(server: records[place].server, update: StatusUpdate(snapshot: snapshot)) }
         return effects
     }
 
@@ -219,12 +220,14 @@ struct Ledger {
         return memory
     }
 
-    private mutating func append(_ entry: consuming LogEntry, ofServerAt place: Int? = nil) -> Effects {
+    private mutating func append(
+        _ entry: consuming LogEntry, ofServerAt place: Int? = nil, posting update: consuming ServerUpdate? = nil
+    ) -> Effects {
         if entry.kind != .alive {
             followedOfAll.note(entry.revision, entry.kind)
             if entry.isForSelected { followed.note(entry.revision, entry.kind) }
         }
-        var effects = Effects(revision: entry.revision)
+        var effects = Effects(revision: entry.revision, update: update)
         watches.note(entry, into: &effects.wakes)
         if let place, !records[place].readers.isEmpty {
             watches.note(entry, for: records[place].readers, into: &effects.wakes)

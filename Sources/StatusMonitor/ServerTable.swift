@@ -8,16 +8,25 @@ import StatusModel
 /// removed.
 struct ServerTable {
     private var places: [ServerName: Int] = [:]
-    /// The records by position, to read a member without a copy of the record.
-    private(set) var records: [Ledger.Record] = []
+    private var records: [Ledger.Record] = []
     /// All names, sorted.
     private var names: [ServerName] = []
+    /// The position that was looked up last for a post.
+    private var last = 0
 
     /// The positions of all servers, in no particular order.
     var indices: Range<Int> { records.indices }
 
     /// The position of a server; nil if the table does not have it.
     func place(of name: ServerName) -> Int? { places[name] }
+
+    /// The same; fast for the server of the last post, because a program often posts several statuses in a row.
+    mutating func placeOfPost(to name: ServerName) -> Int? {
+        if last < records.count, records[last].state.name == name { return last }
+        guard let place = places[name] else { return nil }
+        last = place
+        return place
+    }
 
     /// The record at a position, changed without a copy.
     subscript(place: Int) -> Ledger.Record {

@@ -194,8 +194,7 @@ final class ControlInterface: MonitorService {
 extension Caller {
     /// The process that made a call.
     @EventLoop init(_ call: MonitorCall<some Any>) {
-        let caller = call.untyped.caller
-        self.init(user: caller.userID, process: caller.processID)
+        self.init(user: call.untyped.userID, process: call.untyped.processID)
     }
 }
 

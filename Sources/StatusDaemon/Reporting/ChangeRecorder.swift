@@ -90,7 +90,7 @@ final class ChangeRecorder {
     private func record(_ kind: ChangeKind, _ event: Event, at now: Timestamp) {
         var change = RecordedChange(
             kind: kind, at: now, revision: event.cursor.revision, snapshot: event.snapshot, caller: event.caller)
-        guard let heldSubject, heldSubject == change.subject else {
+        guard change.isOf(heldSubject) else {
             passNewest()
             return pass(change)
         }

@@ -23,6 +23,15 @@ struct RecordedChange {
 
     var server: ServerState? { snapshot?.state }
 
+    /// Whether this is the subject, which is compared without a copy of the server's name.
+    func isOf(_ subject: Subject?) -> Bool {
+        switch subject {
+        case .server(let name): kind != .selected && snapshot?.state.name == name
+        case .selection: kind == .selected || snapshot == nil
+        case nil: false
+        }
+    }
+
     var subject: Subject {
         guard kind != .selected, let name = snapshot?.state.name else { return .selection }
         return .server(name)

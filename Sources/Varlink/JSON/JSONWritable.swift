@@ -19,6 +19,7 @@ extension Int: JSONWritable {
 extension Bool: JSONWritable {
     /// Writes `true` or `false`.
     @inlinable
+    @inline(__always)
     public func write(to writer: inout JSONWriter) {
         writer.comma()
         if self { writer.output.append("true") } else { writer.output.append("false") }

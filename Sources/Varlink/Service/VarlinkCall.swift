@@ -35,7 +35,9 @@ public final class VarlinkCall {
     public var isInternal: Bool { connection.isInternal }
     /// The user of the calling process at the time it connected.
     public var userID: UInt32 { connection.credentials.userID }
-    /// The calling process at the time it connected.
+    /// The ID of the calling process at the time it connected.
+    public var processID: Int32 { connection.credentials.processID }
+    /// The calling process at the time it connected, with its groups.
     public var caller: PeerCredentials { connection.caller }
 
     private let connection: ServerConnection
