@@ -36,71 +36,77 @@ struct ClientStateMachine: ~Copyable {
         var calls = 256
     }
 
-    private enum State {
-        /// No reply is expected.
-        case idle
-        /// The caller of the first call gets the next message, once it waits for it.
-        case awaiting
-        /// The caller of the first call has left; these replies and bytes were dropped for it.
-        case draining(replies: Int, bytes: Int)
+    private enum State: ~Copyable {
+        /// The service answers these calls, in order.
+        case open(PendingCalls)
         /// No more replies can come.
         case closed(VarlinkClientError)
     }
 
     private let limits: Limits
-    private var state = State.idle
-    private var calls = PendingCalls()
+    private var state: State
 
-    init(limits: Limits = Limits()) { self.limits = limits }
+    init(limits: Limits = Limits()) { self.init(.open(PendingCalls()), limits) }
+
+    private init(_ state: consuming State, _ limits: Limits) {
+        self.state = state
+        self.limits = limits
+    }
 
     /// Whether the connection should read the next message and give it to the machine.
     ///
     /// A slow caller therefore slows the service down, instead of filling this process's memory.
     var wantsMessage: Bool {
         switch state {
-        case .awaiting: calls.firstCaller == .waiting
-        case .draining: true
-        case .idle, .closed: false
+        case .open(let calls): calls.firstCaller.map { $0 != .busy } ?? false
+        case .closed: false
+        }
+    }
+
+    private var failure: VarlinkClientError? {
+        switch state {
+        case .open: nil
+        case .closed(let error): error
         }
     }
 
     /// Throws if no further call may be made.
-    func checkMayCall() throws(VarlinkClientError) {
-        if case .closed(let error) = state { throw error }
-    }
+    func checkMayCall() throws(VarlinkClientError) { if let failure { throw failure } }
 
     // MARK: Inputs from callers
 
     /// Adds a call and returns its ticket.
     mutating func call(_ kind: PendingCalls.Kind) throws(VarlinkClientError) -> Ticket {
-        try checkMayCall()
-        let ticket = calls.append(kind)
-        if case .idle = state { state = .awaiting }
-        return ticket
+        switch consume state {
+        case .open(var calls):
+            let ticket = calls.append(kind)
+            self = Self(.open(calls), limits)
+            return ticket
+        case .closed(let error):
+            self = Self(.closed(error), limits)
+            throw error
+        }
     }
 
     /// A caller waits for the next reply to its call.
     mutating func wait(_ ticket: Ticket) -> Effects {
-        switch state {
-        case .idle, .awaiting, .draining: calls.wait(ticket) ? Effects() : Effects(cancelled: ticket)
-        case .closed(let error): Effects(failed: [ticket], failure: error)
-        }
+        if let failure { return Effects(failed: [ticket], failure: failure) }
+        return change { calls, effects in if !calls.wait(ticket) { effects.cancelled = ticket } }
     }
 
     /// A caller has left, or has released its stream.
     mutating func cancel(_ ticket: Ticket) -> Effects {
-        guard let caller = calls.leave(ticket) else { return Effects() }
-        var effects = calls.abandonedCount > limits.calls ? fail(.tooManyAbandoned) : Effects()
-        if caller == .waiting { effects.cancelled = ticket }
-        if case .awaiting = state, ticket == calls.first { drainFirst(&effects) }
-        return effects
+        change { [limits] calls, effects throws(VarlinkClientError) in
+            if calls.leave(ticket) == .waiting { effects.cancelled = ticket }
+            if calls.abandonedCount > limits.calls { throw .tooManyAbandoned }
+        }
     }
 
     /// A caller's timeout has expired.
     ///
     /// Replies come in order, so no later call can be answered either.
     mutating func timeOut(_ ticket: Ticket, _ error: VarlinkClientError) -> Effects {
-        calls.isWaiting(ticket) ? fail(error) : Effects()
+        change { calls, _ throws(VarlinkClientError) in if calls.isWaiting(ticket) { throw error } }
     }
 
     // MARK: Inputs from the service
@@ -108,62 +114,53 @@ struct ClientStateMachine: ~Copyable {
     /// A whole message was read.
     mutating func message(bytes: Int, continues: Bool, isError: Bool) -> Effects {
         precondition(wantsMessage, "read a message that no caller expects")
-        if continues, calls.firstKind != .stream || isError { return fail(.tooManyReplies) }
-        switch state {
-        case .draining(let replies, let size): return drop(continues, replies: replies + 1, bytes: size + bytes)
-        case .idle, .awaiting, .closed: return deliver(continues)
+        return change { [limits] calls, effects throws(VarlinkClientError) in
+            if continues, calls.firstKind != .stream || isError { throw .tooManyReplies }
+            if case .gone(var dropped) = calls.firstCaller {
+                dropped.replies += 1
+                dropped.bytes += bytes
+                let isWithin = dropped.replies <= limits.streamReplies && dropped.bytes <= limits.streamBytes
+                guard isWithin || !continues else { throw .endlessStream }
+                calls.firstCaller = .gone(dropped)
+            } else {
+                effects.delivery = calls.first
+                calls.firstCaller = .busy
+            }
+            if !continues { calls.removeFirst() }
         }
     }
 
     /// The time for dropping a stream has expired.
     mutating func drainTimeOut() -> Effects {
-        guard case .draining = state, calls.firstKind == .stream else { return Effects() }
-        return fail(.endlessStream)
+        change { calls, _ throws(VarlinkClientError) in if calls.drainedStream != nil { throw .endlessStream } }
     }
 
     /// The connection ends: either side closed it, or the service does not speak Varlink.
     mutating func fail(_ error: VarlinkClientError) -> Effects {
-        if case .closed = state { return Effects() }
-        let stop: DrainTimer? = isDrainingStream ? .stop : nil
-        state = .closed(error)
-        return Effects(failed: calls.removeAll(), failure: error, drainTimer: stop, closes: true)
+        change { _, _ throws(VarlinkClientError) in throw error }
     }
 
     // MARK: -
 
-    private var isDrainingStream: Bool {
-        if case .draining = state { calls.firstKind == .stream } else { false }
-    }
-
-    private mutating func deliver(_ continues: Bool) -> Effects {
-        var effects = Effects(delivery: calls.first)
-        if continues { calls.satisfyFirst() } else { removeFirst(&effects) }
-        return effects
-    }
-
-    private mutating func drop(_ continues: Bool, replies: Int, bytes: Int) -> Effects {
+    /// Changes the calls of an open connection; closes it if `body` throws.
+    private mutating func change(
+        _ body: (inout PendingCalls, inout Effects) throws(VarlinkClientError) -> Void
+    ) -> Effects {
         var effects = Effects()
-        if continues {
-            guard replies <= limits.streamReplies, bytes <= limits.streamBytes else { return fail(.endlessStream) }
-            state = .draining(replies: replies, bytes: bytes)
-        } else {
-            if isDrainingStream { effects.drainTimer = .stop }
-            removeFirst(&effects)
+        switch consume state {
+        case .open(var calls):
+            let drained = calls.drainedStream
+            do throws(VarlinkClientError) {
+                try body(&calls, &effects)
+                if calls.drainedStream != drained { effects.drainTimer = calls.drainedStream == nil ? .stop : .start }
+                self = Self(.open(calls), limits)
+            } catch {
+                (effects.failed, effects.failure, effects.closes) = (calls.waiting, error, true)
+                if drained != nil { effects.drainTimer = .stop }
+                self = Self(.closed(error), limits)
+            }
+        case .closed(let error): self = Self(.closed(error), limits)
         }
         return effects
-    }
-
-    private mutating func removeFirst(_ effects: inout Effects) {
-        calls.removeFirst()
-        switch calls.firstCaller {
-        case nil: state = .idle
-        case .gone: drainFirst(&effects)
-        case .busy, .waiting: state = .awaiting
-        }
-    }
-
-    private mutating func drainFirst(_ effects: inout Effects) {
-        state = .draining(replies: 0, bytes: 0)
-        if calls.firstKind == .stream { effects.drainTimer = .start }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The unanswered calls, in the order of their replies.
-struct PendingCalls {
+struct PendingCalls: ~Copyable {
     /// The position of a call in that order.
     typealias Ticket = Int
 
@@ -14,13 +14,20 @@ struct PendingCalls {
     }
 
     /// The state of a call's caller.
-    enum Caller {
+    enum Caller: Equatable {
         /// It has not asked for the next reply yet.
         case busy
         /// It waits for the next reply.
         case waiting
-        /// It has left, and its replies are dropped.
-        case gone
+        /// It has left, and its replies are dropped; these were so far.
+        case gone(Dropped)
+
+        var isGone: Bool { if case .gone = self { true } else { false } }
+    }
+
+    struct Dropped: Equatable {
+        var replies = 0
+        var bytes = 0
     }
 
     private struct Call {
@@ -37,7 +44,14 @@ struct PendingCalls {
     /// The kind of the first call; nil if there is none.
     var firstKind: Kind? { calls[first]?.kind }
     /// The state of the first call's caller; nil if there is no call.
-    var firstCaller: Caller? { calls[first]?.caller }
+    var firstCaller: Caller? {
+        get { calls[first]?.caller }
+        set { if let newValue { calls[first]?.caller = newValue } }
+    }
+    /// The first call, if it is a stream whose caller has left.
+    var drainedStream: Ticket? { firstKind == .stream && firstCaller?.isGone == true ? first : nil }
+    /// The calls whose callers wait, in order.
+    var waiting: [Ticket] { calls.filter { $0.value.caller == .waiting }.keys.sorted() }
 
     mutating func append(_ kind: Kind) -> Ticket {
         calls[next] = Call(kind: kind)
@@ -47,16 +61,13 @@ struct PendingCalls {
 
     /// The first call has been answered completely.
     mutating func removeFirst() {
-        if calls.removeValue(forKey: first)?.caller == .gone { abandonedCount -= 1 }
+        if calls.removeValue(forKey: first)?.caller.isGone == true { abandonedCount -= 1 }
         first += 1
     }
 
-    /// The caller of the first call has its reply and has not asked for another yet.
-    mutating func satisfyFirst() { calls[first]?.caller = .busy }
-
     /// A caller waits for its next reply; returns false if the call was abandoned or answered.
     mutating func wait(_ ticket: Ticket) -> Bool {
-        guard let caller = calls[ticket]?.caller, caller != .gone else { return false }
+        guard let caller = calls[ticket]?.caller, !caller.isGone else { return false }
         precondition(caller == .busy, "the replies of a stream have one consumer")
         calls[ticket]?.caller = .waiting
         return true
@@ -64,20 +75,11 @@ struct PendingCalls {
 
     /// A caller has left; returns its previous state, or nil if the call was answered or abandoned before.
     mutating func leave(_ ticket: Ticket) -> Caller? {
-        guard let caller = calls[ticket]?.caller, caller != .gone else { return nil }
-        calls[ticket]?.caller = .gone
+        guard let caller = calls[ticket]?.caller, !caller.isGone else { return nil }
+        calls[ticket]?.caller = .gone(Dropped())
         abandonedCount += 1
         return caller
     }
 
     func isWaiting(_ ticket: Ticket) -> Bool { calls[ticket]?.caller == .waiting }
-
-    /// Removes all calls; returns those whose callers wait, in order.
-    mutating func removeAll() -> [Ticket] {
-        let waiting = calls.filter { $0.value.caller == .waiting }.keys.sorted()
-        calls = [:]
-        first = next
-        abandonedCount = 0
-        return waiting
-    }
 }
