@@ -3,8 +3,8 @@
 /// Decides what a service's connection does next.
 ///
 /// It hands out one call at a time; the next call waits until this one is answered. A connection alternates between
-/// reading and answering, writing or streaming. At the end it drains: it takes no more calls, sends the remaining
-/// replies, and is closed.
+/// reading and answering, writing or streaming. At the end it takes no more calls, sends the remaining replies, and is
+/// closed.
 struct ConnectionStateMachine: ~Copyable {
     /// What the connection must do, in this order.
     struct Effects: OptionSet, Hashable {
@@ -34,46 +34,37 @@ struct ConnectionStateMachine: ~Copyable {
         case end
     }
 
+    /// What happens to the client's calls.
     private enum State {
-        /// There is no current call.
-        case reading
-        /// The current call is not answered yet.
-        case answering
-        /// The current call is answered in pieces.
-        case writing
-        /// The current call is answered by a stream.
-        case streaming
+        /// The next call is handled when it comes.
+        case idle
+        /// Calls are being handled, further up the stack.
+        case handling
+        /// Calls are being handled, and this is the answer to the current one.
+        case calling(Answer)
+        /// The current call is answered later.
+        case answering(Answer)
         /// A call was answered, and the next ones are handled at the end of the turn.
         case resuming
-        /// No more calls are taken, but replies are still being sent.
-        case draining
+        /// The next calls wait for the next turn.
+        case queued
         case closed
     }
+
+    private enum Answer { case reply, pieces, stream }
 
     private enum Input {
         /// The client may send more; there may be something to read.
         case open(isReadable: Bool)
         /// The client sends no more; calls that were read are still handled.
         case ended
-        /// Input is ignored, because the client sent something that is not a call.
-        case refused
-        /// The service is ending; calls that were read are dropped.
-        case stopped
+        /// Calls that were read are dropped: the service is ending, or the client sent something that is not a call.
+        case refused(isStopping: Bool)
     }
 
-    private enum Handling {
-        case idle
-        /// Calls are being handled, further up the stack.
-        case running
-        /// Calls are being handled; the next ones wait for the next turn.
-        case runningLast
-        /// The next calls wait for the next turn.
-        case queued
-    }
-
-    private var state = State.reading
+    private var state = State.idle
     private var input = Input.open(isReadable: false)
-    private var handling = Handling.idle
+    /// Whether the client reads no more.
     private var hasDeparted = false
     /// How many bytes of replies may be unsent before calls have to wait.
     private let maximumUnsent: Int
@@ -88,33 +79,41 @@ struct ConnectionStateMachine: ~Copyable {
     var mayReply: Bool { !isClosed && !hasDeparted }
 
     /// Whether there is a current call.
-    var isAnswering: Bool {
+    var isAnswering: Bool { answer != nil }
+
+    /// Whether a reply is being written in pieces, which begins after its call was handled.
+    var isWriting: Bool { if case .answering(.pieces) = state { true } else { false } }
+
+    private var answer: Answer? {
         switch state {
-        case .answering, .writing, .streaming: true
-        case .reading, .resuming, .draining, .closed: false
+        case .calling(let answer), .answering(let answer): answer
+        case .idle, .handling, .resuming, .queued, .closed: nil
         }
     }
 
-    /// Whether a reply is being written in pieces.
-    var isWriting: Bool { if case .writing = state { true } else { false } }
-
-    /// Whether calls are neither being handled nor waiting for a turn.
-    var mayBeginHandling: Bool { handling == .idle }
+    /// Whether calls are neither being handled nor waiting.
+    var mayBeginHandling: Bool { if case .idle = state { true } else { false } }
 
     /// Whether calls are being handled, further up the stack.
-    var isHandling: Bool { handling == .running || handling == .runningLast }
+    var isHandling: Bool {
+        switch state {
+        case .handling, .calling: true
+        case .idle, .answering, .resuming, .queued, .closed: false
+        }
+    }
 
     /// Whether the next calls wait for the next turn.
-    var isQueued: Bool { handling == .queued || handling == .runningLast }
+    var isQueued: Bool { if case .queued = state { true } else { false } }
 
     /// Whether the next call may be handed out.
     func mayHandle(unsent: Int) -> Bool {
-        guard case .reading = state, unsent < maximumUnsent else { return false }
-        switch input {
-        case .open, .ended: return true
-        case .refused, .stopped: return false
+        switch state {
+        case .idle, .handling, .queued: unsent < maximumUnsent && !isRefused
+        case .calling, .answering, .resuming, .closed: false
         }
     }
+
+    private var isRefused: Bool { if case .refused = input { true } else { false } }
 
     /// Whether there may be something to read.
     var isReadable: Bool { if case .open(isReadable: true) = input { true } else { false } }
@@ -147,8 +146,7 @@ struct ConnectionStateMachine: ~Copyable {
 
     /// The client sent something that is not a call.
     mutating func refuseInput() {
-        if case .stopped = input { return }
-        input = .refused
+        if !isRefused { input = .refused(isStopping: false) }
     }
 
     /// The client reads no more.
@@ -162,54 +160,70 @@ struct ConnectionStateMachine: ~Copyable {
 
     // MARK: Handling calls
 
-    mutating func beginHandling() { handling = .running }
+    mutating func beginHandling() { state = .handling }
 
-    mutating func endHandling() { handling = isQueued ? .queued : .idle }
+    mutating func endHandling() {
+        if case .handling = state {
+            state = .idle
+        } else if case .calling(let answer) = state {
+            state = .answering(answer)
+        }
+    }
 
-    /// Leaves the next calls to a later turn; returns false if they wait for one already.
+    /// Leaves the next calls to the next turn, and ends handling; returns false if they wait for something already.
     mutating func queue() -> Bool {
-        if isQueued { return false }
-        handling = isHandling ? .runningLast : .queued
-        return true
+        switch state {
+        case .idle, .handling:
+            state = .queued
+            return true
+        case .calling, .answering, .resuming, .queued, .closed: return false
+        }
     }
 
     /// The next calls may be handled in this turn.
-    mutating func turnCame() { handling = .idle }
+    mutating func turnCame() {
+        if case .queued = state { state = .idle }
+    }
 
     // MARK: The call that is being answered
 
     /// Makes a call the current one.
-    mutating func callBegan() { state = .answering }
+    mutating func callBegan() { state = isHandling ? .calling(.reply) : .answering(.reply) }
 
     /// The handler has returned; if the client has left, the call is abandoned, because its answer would be lost.
     mutating func handlerReturned() -> Effects { hasDeparted ? abandonCall() : [] }
 
     /// A stream answers the current call.
-    mutating func streamBegan() {
-        if case .answering = state { state = .streaming }
-    }
+    mutating func streamBegan() { answer(with: .stream) }
 
     /// The current call is answered in pieces.
-    mutating func writingBegan() {
-        if case .answering = state { state = .writing }
+    mutating func writingBegan() { answer(with: .pieces) }
+
+    private mutating func answer(with answer: Answer) {
+        if self.answer == .reply { state = isHandling ? .calling(answer) : .answering(answer) }
     }
 
     /// The last piece of the reply has been written.
     mutating func writingEnded() {
-        if case .writing = state { state = .reading }
+        if isWriting { state = .idle }
     }
 
     /// The current call has been answered.
     mutating func callEnded() -> Effects {
-        guard isAnswering else { return [] }
+        switch state {
         // The code that is handling calls continues by itself.
-        state = isHandling ? .reading : .resuming
-        return isHandling ? [] : .resume
+        case .calling: state = .handling
+        case .answering:
+            state = .resuming
+            return .resume
+        case .idle, .handling, .resuming, .queued, .closed: break
+        }
+        return []
     }
 
     /// The turn in which a call was answered has ended.
     mutating func resume() {
-        if case .resuming = state { state = .reading }
+        if case .resuming = state { state = .idle }
     }
 
     /// The current call can no longer be answered.
@@ -217,59 +231,50 @@ struct ConnectionStateMachine: ~Copyable {
     /// If the service is ending, the client can still read earlier replies.
     mutating func callWasDropped() -> Effects {
         guard isAnswering else { return [] }
-        return isStopped ? abandonCall() : .close
+        return isStopping ? abandonCall() : .close
     }
 
     /// The stream has written everything, or waits for room.
     mutating func streamPaused(isHungry: Bool) -> Effects {
-        guard case .streaming = state, isStopped, !isHungry else { return [] }
+        guard answer == .stream, isStopping, !isHungry else { return [] }
         return abandonCall()
     }
 
     private mutating func abandonCall() -> Effects {
         guard isAnswering else { return [] }
-        state = .reading
+        endCall()
         return .abandonCall
     }
 
+    private mutating func endCall() { state = isHandling ? .handling : .idle }
+
     // MARK: The end
 
-    private var isStopped: Bool { if case .stopped = input { true } else { false } }
+    private var isStopping: Bool { if case .refused(isStopping: true) = input { true } else { false } }
 
     /// The service is ending, and takes no more calls.
-    mutating func stopReading() { input = .stopped }
+    mutating func stopReading() { input = .refused(isStopping: true) }
 
     /// The service has ended; pending replies and the rest of a stream are still sent.
     mutating func drain() -> Effects {
-        input = .stopped
-        switch state {
-        case .answering: return abandonCall()
-        case .streaming: return .wakeStream
-        case .reading, .writing, .resuming, .draining, .closed: return []
+        stopReading()
+        return switch answer {
+        case .reply: abandonCall()
+        case .stream: .wakeStream
+        case .pieces, nil: []
         }
     }
 
     /// Returns the expected event, after all input has been handled.
-    mutating func settle(unsent: Int) -> Expectation {
-        if isDone(unsent: unsent) { state = .draining }
-        switch state {
-        case .closed: return .end
-        case .draining where unsent == 0: return .end
+    func settle(unsent: Int) -> Expectation {
+        switch (state, input) {
+        case (.closed, _): return .end
+        // Only replies are left to send.
+        case (.idle, .ended), (.idle, .refused): if unsent == 0 { return .end }
         default: break
         }
         if mayRead(unsent: unsent) { return .input }
         return hasDeparted ? .nothing : .departure
-    }
-
-    /// Whether only replies are left to send.
-    private func isDone(unsent: Int) -> Bool {
-        guard case .reading = state, handling == .idle else { return false }
-        switch input {
-        case .open: return false
-        // Calls that were read may wait for room.
-        case .ended: return unsent < maximumUnsent
-        case .refused, .stopped: return true
-        }
     }
 
     /// Closes the connection; returns nil if it was closed already.
