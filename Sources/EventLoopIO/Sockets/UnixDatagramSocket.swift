@@ -19,10 +19,12 @@ public struct Datagram: ~Copyable {
 /// Descriptors that come with a datagram are closed, on another thread.
 @EventLoop
 public final class UnixDatagramSocket {
+    public typealias Handler = @EventLoop (borrowing Datagram) -> Void
+
     private enum State {
         /// Reads nothing before ``UnixDatagramSocket/resume()``.
-        case held
-        case reading
+        case held(IOSource, Handler)
+        case reading(IOSource, Handler)
         case cancelled
     }
 
@@ -32,9 +34,7 @@ public final class UnixDatagramSocket {
     private static let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
 
     private let descriptor: OwnedDescriptor
-    private var state: State
-    private var source: IOSource?
-    private var handler: (@EventLoop (borrowing Datagram) -> Void)?
+    private var state = State.cancelled
     /// Called when the queue is empty.
     private var whenEmpty: [@EventLoop () -> Void] = []
 
@@ -45,22 +45,20 @@ public final class UnixDatagramSocket {
     ///   - isHeld: whether to read nothing before ``resume()``.
     ///   - handler: called with each datagram.
     public init(
-        adopting descriptor: OwnedDescriptor, isHeld: Bool = false,
-        handler: @escaping @EventLoop (borrowing Datagram) -> Void
+        adopting descriptor: OwnedDescriptor, isHeld: Bool = false, handler: @escaping Handler
     ) throws(IOError) {
         self.descriptor = descriptor
-        self.handler = handler
-        state = isHeld ? .held : .reading
-        source = try IOSource(descriptor, events: isHeld ? [] : .readable) { [unowned self] _ in receive() }
+        let source = try IOSource(descriptor, events: isHeld ? [] : .readable) { [unowned self] _ in receive() }
+        state = isHeld ? .held(source, handler) : .reading(source, handler)
     }
 
     isolated deinit { cancel() }
 
     /// Starts reading.
     public func resume() {
-        guard case .held = state else { return }
-        state = .reading
-        source?.events = .readable
+        guard case .held(let source, let handler) = state else { return }
+        state = .reading(source, handler)
+        source.events = .readable
         receive()
     }
 
@@ -71,13 +69,13 @@ public final class UnixDatagramSocket {
     ///
     /// Datagrams in the queue are lost; call ``finish(then:)`` to handle them. The socket's file stays.
     public func cancel() {
-        if case .cancelled = state { return }
+        switch state {
+        case .held(let source, _), .reading(let source, _): source.cancel()
+        case .cancelled: return
+        }
         state = .cancelled
         refuse()
         ForeignDescriptors.drain(descriptor, isStream: false)
-        source?.cancel()
-        source = nil
-        handler = nil
         callWaiters()
     }
 
@@ -107,8 +105,8 @@ public final class UnixDatagramSocket {
     /// Receives datagrams until the share of the turn is used up.
     private func receive() {
         let share = TurnShare()
-        while case .reading = state {
-            guard receiveOne() else { return callWaiters() }
+        while case .reading(_, let handler) = state {
+            guard receiveOne(handler) else { return callWaiters() }
             if share.isUsedUp { break }
         }
         // Without new input, no event would continue this.
@@ -116,12 +114,12 @@ public final class UnixDatagramSocket {
     }
 
     /// Receives and handles the first datagram; returns false if there is none.
-    private func receiveOne() -> Bool {
+    private func receiveOne(_ handler: Handler) -> Bool {
         let received = descriptor.receive(into: Self.buffer)
         // Closed last, because closing answers sd_notify_barrier(3).
         defer { if !received.descriptors.isEmpty { ForeignDescriptors.close(received.descriptors) } }
         guard received.count >= 0 else { return false }
-        handler?(
+        handler(
             Datagram(
                 bytes: UnsafeRawBufferPointer(rebasing: Self.buffer.prefix(received.count)),
                 isTruncated: received.isTruncated, sender: received.sender))

@@ -47,9 +47,16 @@ final class ServiceProcess {
     private let process: pid_t
     /// The target of signals: the group that the process leads, or only the process.
     private let target: pid_t
-    private var exit: IOSource?
-    private var killTimer: TimerSource?
-    private var isEnding = false
+    private var state = State.ended
+
+    private enum State {
+        /// The source reports its end.
+        case running(IOSource)
+        /// It got SIGTERM, and gets SIGKILL from the timer.
+        case ending(IOSource, TimerSource?)
+        /// It was reaped, or could not be watched.
+        case ended
+    }
 
     /// How long a service may take to end after SIGTERM.
     private static let grace = Duration.seconds(5)
@@ -82,18 +89,18 @@ final class ServiceProcess {
     /// A start that may be abandoned before the process exists.
     @EventLoop
     private final class Start {
-        private var isAbandoned = false
-        private var process: ServiceProcess?
+        private enum State { case starting, started(ServiceProcess), abandoned }
+
+        private var state = State.starting
 
         func take(_ process: ServiceProcess) -> ServiceProcess {
-            self.process = process
-            if isAbandoned { process.end() }
+            if case .abandoned = state { process.end() } else { state = .started(process) }
             return process
         }
 
         func abandon() {
-            isAbandoned = true
-            process?.end()
+            if case .started(let process) = state { process.end() }
+            state = .abandoned
         }
     }
 
@@ -126,7 +133,7 @@ final class ServiceProcess {
         target = form == .service ? -process : process
         do throws(IOError) {
             // The handler keeps this object alive until the process has been reaped.
-            exit = try IOSource(descriptor, events: .readable) { _ in self.hasEnded() }
+            state = .running(try IOSource(descriptor, events: .readable) { _ in self.hasEnded() })
         } catch {
             kill(target, SIGKILL)
             BlockingThread.start { Self.reap(process) }
@@ -135,21 +142,25 @@ final class ServiceProcess {
 
     /// Ends the process with SIGTERM, and after the grace period with SIGKILL.
     func end() {
-        guard exit != nil, !isEnding else { return }
-        isEnding = true
+        guard case .running(let exit) = state else { return }
         kill(target, SIGTERM)
-        killTimer = try? TimerSource { [target] in kill(target, SIGKILL) }
+        let killTimer = try? TimerSource { [target] in kill(target, SIGKILL) }
         if let killTimer { killTimer.schedule(after: Self.grace) } else { kill(target, SIGKILL) }
+        state = .ending(exit, killTimer)
     }
 
     private func hasEnded() {
         // Also ends the processes that it started, while the group still has its number.
         kill(target, SIGKILL)
         Self.reap(process)
-        killTimer?.cancel()
-        killTimer = nil
-        exit?.cancel()
-        exit = nil
+        switch state {
+        case .running(let exit): exit.cancel()
+        case .ending(let exit, let killTimer):
+            exit.cancel()
+            killTimer?.cancel()
+        case .ended: break
+        }
+        state = .ended
     }
 
     private nonisolated static func reap(_ process: pid_t) {

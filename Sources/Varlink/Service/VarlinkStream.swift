@@ -20,10 +20,9 @@ public final class VarlinkStream {
         case writing(isWoken: Bool)
         /// There is more to write than there was room for.
         case full
-        case closed
     }
 
-    /// The parts of a stream that is not closed.
+    /// What a stream has until it is closed.
     private struct Open {
         let connection: ServerConnection
         let produce: @EventLoop (inout JSONWriter) -> Bool
@@ -32,7 +31,7 @@ public final class VarlinkStream {
 
     private let call: VarlinkCall
     private var open: Open?
-    private var state: State
+    private var state = State.idle
     /// The reply that is being written in pieces.
     private var pieces: MessageInPieces?
     /// The last reply, once it is known.
@@ -44,7 +43,6 @@ public final class VarlinkStream {
     ) {
         self.call = call
         open = Open(connection: connection, produce: produce, onClose: onClose)
-        state = .idle
     }
 
     /// Whether the stream has ended or its client has left.
@@ -62,7 +60,7 @@ public final class VarlinkStream {
         case .idle: enqueue()
         case .writing: state = .writing(isWoken: true)
         // A full stream continues when its client has read.
-        case .queued, .full, .closed: break
+        case .queued, .full: break
         }
     }
 
@@ -98,7 +96,7 @@ public final class VarlinkStream {
         let hasMore = fill(open)
         let transport = open.connection.transport
         transport.flush()
-        if case .writing(let isWoken) = state {
+        if case .writing(let isWoken) = state, !isClosed {
             state = hasMore ? .full : .idle
             // The loop would report room only once three quarters of the socket are free again.
             if hasMore ? transport.unsentCount == 0 : isWoken { enqueue() }
@@ -178,7 +176,6 @@ public final class VarlinkStream {
 
     /// Closes the stream, for any reason.
     func close() {
-        state = .closed
         pieces = nil
         open.take()?.onClose()
     }

@@ -8,8 +8,8 @@ import EventLoopIO
 struct MessageInPieces {
     private let continues: Bool
     private let writePiece: @EventLoop (inout JSONWriter) -> Bool
-    private var hasBegun = false
-    private var needsComma = false
+    /// Whether the next member needs a comma; nil before the first piece.
+    private var needsComma: Bool?
 
     /// Creates a reply.
     ///
@@ -24,15 +24,14 @@ struct MessageInPieces {
     /// Writes the next piece, and the NUL after the last one; returns whether there is more.
     @EventLoop
     mutating func write(to writer: inout JSONWriter) -> Bool {
-        if hasBegun { writer.needsComma = needsComma } else { begin(&writer) }
+        if let needsComma { writer.needsComma = needsComma } else { begin(&writer) }
         let hasMore = writePiece(&writer)
         if !hasMore { end(&writer) }
         needsComma = writer.needsComma
         return hasMore
     }
 
-    private mutating func begin(_ writer: inout JSONWriter) {
-        hasBegun = true
+    private func begin(_ writer: inout JSONWriter) {
         writer.needsComma = false
         writer.open(UInt8(ascii: "{"))
         writer.beginObject("parameters")
