@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
 
 /// Checks the directories that a daemon running as root uses.
@@ -77,11 +78,7 @@ struct TrustedDirectory {
 
     /// Whether the process is the machine's root, and not the root of a user namespace (user_namespaces(7)).
     private static var isRoot: Bool {
-        guard geteuid() == 0, let file = fopen("/proc/self/uid_map", "re") else { return geteuid() == 0 }
-        defer { fclose(file) }
-        var line = [CChar](repeating: 0, count: 128)
-        guard fgets(&line, Int32(line.count), file) != nil else { return true }
-        let numbers = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-        return numbers.split(whereSeparator: \.isWhitespace) == ["0", "0", "4294967295"]
+        guard geteuid() == 0, let map = SystemFile.text(at: "/proc/self/uid_map") else { return geteuid() == 0 }
+        return map.split(whereSeparator: \.isWhitespace) == ["0", "0", "4294967295"]
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLinux
+import EventLoopIO
 import Glibc
 
 public enum MemoryLimit {
@@ -19,11 +20,8 @@ public enum MemoryLimit {
 
     /// The address space of this process, in bytes.
     private static var addressSpace: rlim_t? {
-        guard let file = fopen("/proc/self/statm", "re") else { return nil }
-        defer { fclose(file) }
-        var line = [CChar](repeating: 0, count: 128)
-        guard fgets(&line, Int32(line.count), file) != nil else { return nil }
         // The kernel counts pages.
-        return rlim_t(strtoul(line, nil, 10)) * rlim_t(sysconf(Int32(_SC_PAGESIZE)))
+        let pages = SystemFile.text(at: "/proc/self/statm").flatMap { rlim_t($0.prefix { $0 != " " }) }
+        return pages.map { $0 * rlim_t(sysconf(Int32(_SC_PAGESIZE))) }
     }
 }

@@ -108,13 +108,10 @@ enum ProcessStatus {
     /// Such a thread cannot be killed and keeps all descriptors open, so its locks stay held and its sockets accept
     /// connections.
     static func isZombie(_ process: Int32) -> Bool {
-        let descriptor = open("/proc/\(process)/stat", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 256)
-        let count = read(descriptor, &bytes, bytes.count)
         // The state follows the name, which is in parentheses.
-        guard count > 0, let end = bytes[..<count].lastIndex(of: UInt8(ascii: ")")) else { return false }
-        return end + 2 < count && bytes[end + 2] == UInt8(ascii: "Z")
+        guard let status = SystemFile.text(at: "/proc/\(process)/stat")?.utf8,
+            let end = status.lastIndex(of: UInt8(ascii: ")"))
+        else { return false }
+        return status[end...].dropFirst(2).first == UInt8(ascii: "Z")
     }
 }

@@ -43,7 +43,7 @@ enum InitCommand {
             HostSurvey(
                 services: HostSurvey.services(
                     ProgramOutput.systemctl("show '*.service' -p \(HostSurvey.properties)")),
-                disks: HostSurvey.disks(ProgramOutput.contents(of: "/proc/self/mounts")) {
+                disks: HostSurvey.disks(SystemFile.text(at: "/proc/self/mounts") ?? "") {
                     ServiceUser.executor.obstacle(to: $0) == nil
                 })
         }

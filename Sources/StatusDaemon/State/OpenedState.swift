@@ -131,11 +131,7 @@ struct OpenedState: Sendable {
     /// The unit sets the variable (`%b`), because its sandbox hides the kernel's file.
     private static func bootID(_ environment: [String: String]) -> String {
         if let boot = environment["STATUSD_BOOT_ID"], !boot.isEmpty { return boot }
-        guard let file = fopen("/proc/sys/kernel/random/boot_id", "re") else { return Epoch.random().description }
-        defer { fclose(file) }
-        var line = [CChar](repeating: 0, count: 64)
-        guard fgets(&line, Int32(line.count), file) != nil else { return Epoch.random().description }
-        let bytes = line.prefix { $0 != 0 && $0 != 10 }.map(UInt8.init(bitPattern:))
-        return String(decoding: bytes.filter { $0 != UInt8(ascii: "-") }, as: UTF8.self)
+        let boot = SystemFile.text(at: "/proc/sys/kernel/random/boot_id")
+        return boot?.filter { $0 != "-" && $0 != "\n" } ?? Epoch.random().description
     }
 }

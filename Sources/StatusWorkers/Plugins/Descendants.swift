@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLinux
+import EventLoopIO
 import Glibc
 
 /// The descendants of this process, which must be single-threaded and a subreaper (prctl(2)).
@@ -40,11 +41,7 @@ enum Descendants {
     }
 
     private static func numbers(in path: String) -> [pid_t] {
-        guard let file = fopen(path, "re") else { return [] }
-        defer { fclose(file) }
-        var (text, chunk) = ([UInt8](), [UInt8](repeating: 0, count: 4096))
-        while case let count = fread(&chunk, 1, chunk.count, file), count > 0 { text += chunk[..<count] }
-        return text.split(separator: UInt8(ascii: " ")).compactMap { pid_t(String(decoding: $0, as: UTF8.self)) }
+        (SystemFile.text(at: path) ?? "").split(separator: " ").compactMap { pid_t($0) }
     }
 
     /// Kills all descendants; returns whether all have ended within `limit`.
