@@ -10,7 +10,7 @@ enum Signals {
     static func take() -> OwnedDescriptor? {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGCHLD, SIG_DFL)
-        var set = set
+        var set = sigset_t([SIGTERM, SIGINT, SIGCHLD])
         sigprocmask(SIG_BLOCK, &set, nil)
         let descriptor = signalfd(-1, &set, Int32(SFD_CLOEXEC | SFD_NONBLOCK))
         return descriptor < 0 ? nil : OwnedDescriptor(adopting: descriptor)
@@ -28,18 +28,9 @@ enum Signals {
 
     /// Waits for a child to end, for at most `limit`.
     static func wait(within limit: Duration) {
-        var children = sigset_t()
-        sigemptyset(&children)
-        sigaddset(&children, SIGCHLD)
+        var children = sigset_t([SIGCHLD])
         var time = timespec(limit)
         sigtimedwait(&children, nil, &time)
-    }
-
-    private static var set: sigset_t {
-        var set = sigset_t()
-        sigemptyset(&set)
-        for signal in [SIGTERM, SIGINT, SIGCHLD] { sigaddset(&set, signal) }
-        return set
     }
 }
 

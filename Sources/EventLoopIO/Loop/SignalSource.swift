@@ -14,13 +14,13 @@ public final class SignalSource {
     ///
     /// Call it first in `main`, while there is one thread: each new thread inherits the blocked signals.
     public nonisolated static func block(_ signals: [Int32]) {
-        var set = sigset(signals)
+        var set = sigset_t(signals)
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
     /// Handles a signal, which must be blocked (``block(_:)``) and have no other source.
     public init(_ signal: Int32, handler: @escaping @EventLoop (Int32) -> Void) throws(IOError) {
-        var set = Self.sigset([signal])
+        var set = sigset_t([signal])
         let descriptor = signalfd(-1, &set, Int32(SFD_CLOEXEC) | Int32(SFD_NONBLOCK))
         guard descriptor >= 0 else { throw IOError(errno: errno, "cannot handle signal \(signal)") }
         let owned = OwnedDescriptor(adopting: descriptor)
@@ -33,11 +33,12 @@ public final class SignalSource {
 
     /// Stops handling the signal, which stays blocked.
     public func cancel() { source.cancel() }
+}
 
-    private nonisolated static func sigset(_ signals: [Int32]) -> sigset_t {
-        var set = sigset_t()
-        sigemptyset(&set)
-        for signal in signals { sigaddset(&set, signal) }
-        return set
+extension sigset_t {
+    package init(_ signals: [Int32]) {
+        self.init()
+        sigemptyset(&self)
+        for signal in signals { sigaddset(&self, signal) }
     }
 }

@@ -76,9 +76,8 @@ public struct ProcessStart: Sendable {
     }
 
     private func setAttributes(_ attributes: inout posix_spawnattr_t) {
-        var (all, none) = (sigset_t(), sigset_t())
+        var (all, none) = (sigset_t(), sigset_t([]))
         sigfillset(&all)
-        sigemptyset(&none)
         posix_spawnattr_setsigdefault(&attributes, &all)
         posix_spawnattr_setsigmask(&attributes, &none)
         posix_spawnattr_setpgroup(&attributes, 0)
