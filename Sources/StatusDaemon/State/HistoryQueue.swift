@@ -13,22 +13,19 @@ final class HistoryQueue {
         let isCancelled = Atomic(false)
     }
 
-    @EventLoop private final class Query {
-        let account: UInt32
-        /// Begins to read; nil afterwards, because it holds the query.
-        var start: (@EventLoop () -> Void)?
-        /// Ends the call without a result; nil once the caller has been answered.
-        var leave: (@EventLoop () -> Void)?
-
-        init(of account: UInt32) { self.account = account }
-    }
+    /// A query that waits; it is told whether it may begin.
+    private typealias Waiter = (number: Int, begin: CheckedContinuation<Bool, Never>)
 
     private let store: StatusStore
-    private var waiting: [UInt32: [Query]] = [:]
+    private var waiting: [UInt32: [Waiter]] = [:]
     /// The users with a waiting query; the first one is next.
     private var turns: [UInt32] = []
     /// Whether a query is running, even if its caller has cancelled it.
     private var isBusy = false
+    private var lastNumber = 0
+
+    /// A query may take any time, unless its caller cancels it.
+    private static let limit = Duration.seconds(365 * 86_400)
 
     init(_ store: StatusStore) { self.store = store }
 
@@ -43,68 +40,51 @@ final class HistoryQueue {
         _ body:
             @escaping @Sendable (StatusStore, @escaping @Sendable () -> Bool) throws(StoreFailure) -> Value
     ) async throws -> Value {
-        let (cancellation, query) = (Cancellation(), Query(of: account))
-        let result: Result<Value, StoreFailure>? = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                query.leave = { continuation.resume(returning: nil) }
-                query.start = {
-                    self.start(body, cancellation) { result in
-                        guard query.leave.take() != nil else { return }
-                        continuation.resume(returning: result)
-                    }
+        guard await turn(of: account) else { throw CancellationError() }
+        let cancellation = Cancellation()
+        let result = await withTaskCancellationHandler {
+            await BlockingThread.run(within: Self.limit) { [store] in
+                defer { EventLoop.perform { self.startNext() } }
+                return Result { () throws(StoreFailure) in
+                    try body(store) { cancellation.isCancelled.load(ordering: .relaxed) }
                 }
-                append(query)
-                startNext()
             }
         } onCancel: {
             cancellation.isCancelled.store(true, ordering: .relaxed)
-            // The task may be cancelled before the query is in the queue, but this runs afterwards.
-            EventLoop.perform { self.abandon(query) }
         }
         guard let result, !Task.isCancelled else { throw CancellationError() }
         return try result.get()
     }
 
-    /// Ends a cancelled query at once, without waiting for a slow disk.
-    private func abandon(_ query: Query) {
-        query.leave.take()?()
-        query.start = nil
-        waiting[query.account]?.removeAll { $0 === query }
-        guard waiting[query.account]?.isEmpty == true else { return }
-        waiting[query.account] = nil
-        turns.removeAll { $0 == query.account }
+    /// Waits until it is the user's turn; returns false if the task is cancelled before.
+    private func turn(of account: UInt32) async -> Bool {
+        lastNumber += 1
+        let number = lastNumber
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                if Task.isCancelled { return continuation.resume(returning: false) }
+                if waiting[account] == nil { turns.append(account) }
+                waiting[account, default: []].append((number, continuation))
+                if !isBusy { startNext() }
+            }
+        } onCancel: {
+            EventLoop.perform { self.abandon(number, of: account) }
+        }
     }
 
-    private func append(_ query: Query) {
-        if waiting[query.account] == nil { turns.append(query.account) }
-        waiting[query.account, default: []].append(query)
+    private func abandon(_ number: Int, of account: UInt32) {
+        guard let index = waiting[account]?.firstIndex(where: { $0.number == number }) else { return }
+        waiting[account]?.remove(at: index).begin.resume(returning: false)
+        guard waiting[account]?.isEmpty == true else { return }
+        waiting[account] = nil
+        turns.removeAll { $0 == account }
     }
 
     private func startNext() {
-        guard !isBusy, let account = turns.first, let query = waiting[account]?.removeFirst() else { return }
+        isBusy = !turns.isEmpty
+        guard let account = turns.first, let next = waiting[account]?.removeFirst() else { return }
         turns.removeFirst()
         if waiting[account]?.isEmpty == true { waiting[account] = nil } else { turns.append(account) }
-        query.start.take()?()
-    }
-
-    private func start<Value: Sendable>(
-        _ body:
-            @escaping @Sendable (StatusStore, @escaping @Sendable () -> Bool) throws(StoreFailure) -> Value,
-        _ cancellation: Cancellation, end: @escaping @EventLoop @Sendable (Result<Value, StoreFailure>) -> Void
-    ) {
-        isBusy = true
-        BlockingThread.start { [store] in
-            let result: Result<Value, StoreFailure>
-            do throws(StoreFailure) {
-                result = .success(try body(store) { cancellation.isCancelled.load(ordering: .relaxed) })
-            } catch {
-                result = .failure(error)
-            }
-            EventLoop.perform {
-                self.isBusy = false
-                end(result)
-                self.startNext()
-            }
-        }
+        next.begin.resume(returning: true)
     }
 }

@@ -123,8 +123,8 @@ final class StateKeeper {
         add(names[...], to: &batch)
         batch.entries = entries
         let last = batch
-        let result: Result<Void, StoreFailure>? = await BlockingThread.run(within: max(.zero, end - .now)) { [store] in
-            do throws(StoreFailure) { return .success(try store.save(last)) } catch { return .failure(error) }
+        let result = await BlockingThread.run(within: max(.zero, end - .now)) { [store] in
+            Result { () throws(StoreFailure) in try store.save(last) }
         }
         // A second attempt needs them, too.
         history.putBack(changes)
@@ -152,8 +152,7 @@ final class StateKeeper {
     ) {
         isBusy = true
         BlockingThread.start { [store] in
-            let result: Result<Value, StoreFailure>
-            do throws(StoreFailure) { result = .success(try body(store)) } catch { result = .failure(error) }
+            let result = Result { () throws(StoreFailure) in try body(store) }
             EventLoop.perform {
                 self.isBusy = false
                 then(self, result)
