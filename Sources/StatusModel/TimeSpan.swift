@@ -75,10 +75,7 @@ public enum TimeSpan {
 
     /// Writes a time span with its two largest units, as systemd does: `1min 30s`.
     public static func text(_ duration: Duration) -> String {
-        let (seconds, attoseconds) = duration.components
-        // A span that is too long to count in microseconds becomes the longest one.
-        let (whole, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000)
-        var rest = isTooLong ? .max : whole.addingReportingOverflow(attoseconds / 1_000_000_000_000).partialValue
+        var rest = duration.microseconds
         var parts: [String] = []
         for unit in written {
             guard let size = microseconds(of: unit[...]), parts.count < 2, rest >= size else { continue }
@@ -86,5 +83,16 @@ public enum TimeSpan {
             rest %= size
         }
         return parts.isEmpty ? "0" : parts.joined(separator: " ")
+    }
+}
+
+extension Duration {
+    /// The time in microseconds; a time that is too long becomes the longest that fits.
+    package var microseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (micros, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000)
+        if isTooLong { return seconds < 0 ? .min : .max }
+        let (sum, isOverflow) = micros.addingReportingOverflow(attoseconds / 1_000_000_000_000)
+        return isOverflow ? micros : sum
     }
 }

@@ -44,6 +44,18 @@ extension Database {
         if let parameter { try statement.bind(parameter, at: 0) }
         return try statement.step() ? statement.integer(0) : nil
     }
+
+    /// What `read` returns for the rows of a query, without nil.
+    func rows<Value>(
+        _ sql: String, _ parameters: [(any SQLConvertible)?] = [], _ read: (Statement) -> Value?
+    ) throws(SQLiteError) -> [Value] {
+        let statement = try statement(sql)
+        defer { statement.reset() }
+        try statement.bind(parameters)
+        var rows: [Value] = []
+        while try statement.step() { if let row = read(statement) { rows.append(row) } }
+        return rows
+    }
 }
 
 /// Reads the columns of a row, from the first to the last.
@@ -81,17 +93,6 @@ struct Columns {
     mutating func user() -> UInt32? { integer().flatMap { UInt32(exactly: $0) } }
 
     mutating func name() -> ServerName? { text().flatMap { ServerName($0) } }
-}
-
-extension Duration {
-    /// The time in microseconds; a time that is too long becomes the longest that fits.
-    var microseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (micros, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000)
-        if isTooLong { return seconds < 0 ? .min : .max }
-        let (sum, isOverflow) = micros.addingReportingOverflow(attoseconds / 1_000_000_000_000)
-        return isOverflow ? micros : sum
-    }
 }
 
 extension Int64 {

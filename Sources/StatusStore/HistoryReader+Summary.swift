@@ -48,19 +48,16 @@ extension HistoryReader {
 
     /// The times at which the daemon was started and stopped.
     private func runs(_ clocks: [Int64: Int64]) throws(SQLiteError) -> [(id: Int64, time: Int64, isStart: Bool)] {
-        let statement = try database.statement(
+        try database.rows(
             """
             SELECT id, life, since_boot, at, kind = 'started' FROM changes
             WHERE server IS NULL AND kind <> 'selected' ORDER BY id
-            """)
-        defer { statement.reset() }
-        var runs: [(id: Int64, time: Int64, isStart: Bool)] = []
-        while try statement.step() {
-            let clock = statement.integer(1).flatMap { clocks[$0] }
-            let time = Self.time(statement.integer(3) ?? 0, clock, statement.integer(2))
-            runs.append((statement.integer(0) ?? 0, time, statement.integer(4) == 1))
+            """
+        ) { row in
+            let clock = row.integer(1).flatMap { clocks[$0] }
+            let time = Self.time(row.integer(3) ?? 0, clock, row.integer(2))
+            return (row.integer(0) ?? 0, time, row.integer(4) == 1)
         }
-        return runs
     }
 
     /// The time of an entry: the wall clock at boot plus the time since boot.
@@ -92,28 +89,19 @@ extension HistoryReader {
     /// It comes from the last entry of that boot; for the current boot, from the wall clock now.
     private func clocks(_ now: Moment, _ boot: String) throws(SQLiteError) -> [Int64: Int64] {
         // Each run of the daemon has an entry without a server, unless that entry was removed.
-        let lives = try integers("SELECT DISTINCT life FROM changes WHERE server IS NULL")
-        let first = try integers("SELECT life FROM changes ORDER BY id LIMIT 1")
+        let lives = try database.rows("SELECT DISTINCT life FROM changes WHERE server IS NULL") { $0.integer(0) }
+        let first = try database.rows("SELECT life FROM changes ORDER BY id LIMIT 1") { $0.integer(0) }
         let boots = Set(lives + first).sorted()
         var clocks: [Int64: Int64] = [:]
         for (boot, end) in zip(boots, boots.dropFirst() + [.max]) {
-            clocks[boot] = try integers(
-                "SELECT at - since_boot / 1000 FROM changes WHERE id < ? ORDER BY id DESC LIMIT 1", end
-            ).first
+            clocks[boot] = try database.rows(
+                "SELECT at - since_boot / 1000 FROM changes WHERE id < ? ORDER BY id DESC LIMIT 1", [end]
+            ) { $0.integer(0) }.first
         }
         if let last = boots.last, try database.integer("SELECT 1 FROM daemon WHERE boot = ?", boot) != nil {
             clocks[last] = now.wall.milliseconds - now.boot.microseconds / 1000
         }
         return clocks
-    }
-
-    private func integers(_ sql: String, _ parameter: Int64? = nil) throws(SQLiteError) -> [Int64] {
-        let statement = try database.statement(sql)
-        defer { statement.reset() }
-        if let parameter { try statement.bind(parameter, at: 0) }
-        var integers: [Int64] = []
-        while try statement.step() { if let integer = statement.integer(0) { integers.append(integer) } }
-        return integers
     }
 }
 

@@ -97,19 +97,12 @@ final class StoreFile {
     }
 
     private func loadServers(_ contents: inout StoreContents) throws(SQLiteError) -> [ServerMemory] {
-        var servers: [ServerMemory] = []
-        let statement = try database.statement("SELECT \(StoredServer.columns) FROM servers ORDER BY name")
-        defer { statement.reset() }
-        while try statement.step() {
-            var columns = Columns(statement)
-            if let server = StoredServer(from: &columns) {
-                contents.sources[server.name] = server.source
-                servers.append(server.memory)
-            } else {
-                contents.damagedRows += 1
-            }
+        try database.rows("SELECT \(StoredServer.columns) FROM servers ORDER BY name") { row in
+            var columns = Columns(row)
+            let server = StoredServer(from: &columns)
+            if let server { contents.sources[server.name] = server.source } else { contents.damagedRows += 1 }
+            return server?.memory
         }
-        return servers
     }
 
     /// The entries of the log, up to its newest event; nil if one is missing, because a log must have no gap.
