@@ -6,7 +6,6 @@ public import VarlinkDescription
 public struct Generator {
     typealias DataType = InterfaceDescription.DataType
     typealias Field = InterfaceDescription.Field
-    typealias Member = InterfaceDescription.Member
 
     let description: InterfaceDescription
     let options: GenerationOptions

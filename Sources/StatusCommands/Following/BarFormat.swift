@@ -65,11 +65,7 @@ enum BarFormat: String, CaseIterable, Sendable {
         }
     }
 
-    private static func json(_ members: (inout JSONWriter) -> Void) -> String {
-        var writer = JSONWriter()
-        writer.object(members)
-        return String(decoding: writer.bytes, as: UTF8.self)
-    }
+    private static func json(_ members: (inout JSONWriter) -> Void) -> String { Terminal.json { $0.object(members) } }
 
     /// Escapes what tmux expands in the output of a command, and again when it draws.
     ///

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
 import StatusModel
 
@@ -20,11 +21,7 @@ enum TimeText {
     }
 
     private static let day = "%Y-%m-%d"
-    static var now: Timestamp {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
-    }
+    static var now: Timestamp { Timestamp(milliseconds: Int64(nanoseconds(of: CLOCK_REALTIME) / 1_000_000)) }
 
     private static func offsetIfTwice(_ time: Timestamp) -> String {
         let seconds = time_t(time.milliseconds / 1000)
