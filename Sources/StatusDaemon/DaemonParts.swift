@@ -113,8 +113,11 @@ final class DaemonParts {
         ]
         if let keeper { services.append(CancellableService { await keeper.run() }) }
         if let interval = ServiceManager.watchdogInterval {
+            let (probe, logger) = (WatchdogProbe(through: service), logger)
             services.append(
-                WatchdogService(interval: interval, probe: WatchdogProbe(through: service), logger: logger))
+                CancellableService {
+                    await ServiceManager.keepAlive(within: interval, logger: logger) { await probe.travel() }
+                })
         }
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import EventLoopIO
 public import Logging
 public import ServiceLifecycle
 import Synchronization
@@ -51,7 +50,11 @@ public final class SystemdService: Service {
             try await cancelWhenGracefulShutdown {
                 try await self.waitUntilUp()
                 if !Task.isCancelled { self.tell { $0.started() } }
-                await self.keepAlive()
+                if let interval = self.watchdogInterval {
+                    await ServiceManager.keepAlive(within: interval, logger: self.logger, while: self.isAlive)
+                } else {
+                    try? await gracefulShutdown()
+                }
             }
         } onGracefulShutdown: {
             self.tell { $0.stopped() }
@@ -74,22 +77,5 @@ public final class SystemdService: Service {
     private func tell(_ change: (inout ServicePhase) -> ServiceManager.Notification?) {
         // Under the lock, because the order matters. notify(_:) only queues the message.
         phase.withLock { if let notification = change(&$0) { ServiceManager.notify(notification) } }
-    }
-
-    /// Sends keep-alives until the task is cancelled.
-    private func keepAlive() async {
-        guard let watchdogInterval else {
-            try? await gracefulShutdown()
-            return
-        }
-        while !Task.isCancelled {
-            if await isAlive() {
-                ServiceManager.notify(.watchdog)
-            } else if !Task.isCancelled {
-                logger.warning("watchdog probe failed; no keep-alive is sent")
-            }
-            // Half the time allowed, as sd_watchdog_enabled(3) advises.
-            try? await EventLoop.sleep(for: watchdogInterval / 2)
-        }
     }
 }

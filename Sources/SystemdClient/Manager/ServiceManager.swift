@@ -4,6 +4,7 @@ import CLinux
 import CSystemd
 import EventLoopIO
 import Glibc
+package import Logging
 
 /// The service manager that started this process (sd_notify(3)).
 ///
@@ -106,6 +107,23 @@ public enum ServiceManager {
             return true
         } catch {
             return error.code != .timedOut && error.code != .exhausted
+        }
+    }
+
+    /// Sends keep-alives to the manager's watchdog while the service is alive, until the task is cancelled.
+    ///
+    /// - Parameter interval: the longest time between two keep-alives (``watchdogInterval``).
+    package static func keepAlive(
+        within interval: Duration, logger: Logger, while isAlive: @Sendable () async -> Bool
+    ) async {
+        while !Task.isCancelled {
+            if await isAlive() {
+                notify(.watchdog)
+            } else if !Task.isCancelled {
+                logger.warning("watchdog probe failed; no keep-alive is sent")
+            }
+            // Half the time allowed, as sd_watchdog_enabled(3) advises.
+            try? await EventLoop.sleep(for: interval / 2)
         }
     }
 
