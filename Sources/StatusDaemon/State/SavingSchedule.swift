@@ -14,9 +14,10 @@ struct SavingSchedule {
     /// The time between two searches for old entries, and between the steps of one search.
     private static let pruning = (interval: Duration.seconds(60), step: Duration.milliseconds(50))
 
-    /// Whether there are unsaved changes.
-    private(set) var isPending = true
-    private var isUrgent = false
+    /// What is unsaved, and whether a caller waits for it.
+    private enum Demand { case nothing, changes, urgentChanges }
+
+    private var demand = Demand.changes
     private var lastSave = ContinuousClock.now - longestInterval
     private var pause = Duration.zero
     private var retry: ContinuousClock.Instant?
@@ -24,13 +25,16 @@ struct SavingSchedule {
     private var pruningTime: ContinuousClock.Instant? = .now
     private var lastPruning = ContinuousClock.now
 
+    /// Whether there are unsaved changes.
+    var isPending: Bool { demand != .nothing }
+
     /// The time of the next batch or step.
     var next: ContinuousClock.Instant { pruningTime.map { min(nextSave, $0) } ?? nextSave }
 
     private var nextSave: ContinuousClock.Instant {
         if let retry { return retry }
         guard isPending else { return lastSave + Self.longestInterval }
-        return lastSave + (isUrgent ? Self.shortestInterval : Self.interval)
+        return lastSave + (demand == .urgentChanges ? Self.shortestInterval : Self.interval)
     }
 
     func isDue(at now: ContinuousClock.Instant) -> Bool { nextSave <= now }
@@ -38,14 +42,14 @@ struct SavingSchedule {
     func isPruningDue(at now: ContinuousClock.Instant) -> Bool { pruningTime.map { $0 <= now } ?? false }
 
     /// Notes that something has changed.
-    mutating func notePending() { isPending = true }
+    mutating func notePending() { if demand == .nothing { demand = .changes } }
 
     /// Notes that a caller waits for the next batch.
-    mutating func hurry() { isUrgent = true }
+    mutating func hurry() { demand = .urgentChanges }
 
     mutating func begin(at now: ContinuousClock.Instant) {
         lastSave = now
-        (isPending, isUrgent, retry) = (false, false, nil)
+        (demand, retry) = (.nothing, nil)
         pruningTime = pruningTime ?? max(now, lastPruning + Self.pruning.interval)
     }
 

@@ -22,7 +22,6 @@ public final class CheckSource {
     /// `successes`.
     private var isCounted = false
     private let firstPause: Duration?
-    private var isClosed = false
     private let closing: AsyncStream<Never>
     private let closer: AsyncStream<Never>.Continuation
     private let claim: CheckBudget.Claim
@@ -64,7 +63,6 @@ public final class CheckSource {
 
     /// Ends ``run()`` and cancels the running check; nothing more is posted.
     public func close() {
-        isClosed = true
         closer.finish()
         loader.close()
     }
@@ -124,7 +122,7 @@ public final class CheckSource {
             outcome = .failure(error)
         }
         try Task.checkCancellation()
-        if !isClosed { post(outcome) }
+        if !loader.isClosed { post(outcome) }
     }
 
     /// Reports a check that was delayed by more than its interval.

@@ -21,7 +21,7 @@ final class StatusLoader {
     /// The number of callers that requested a refresh.
     private var requests = 0
     private var isRunning = false
-    private var isClosed = false
+    private(set) var isClosed = false
     private var onEnd: [CheckedContinuation<Void, Never>] = []
 
     /// Creates a loader that runs nothing yet.
