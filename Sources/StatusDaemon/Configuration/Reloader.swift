@@ -16,7 +16,7 @@ final class Reloader {
     typealias Outcome = Result<ReloadReply, Problem>
 
     private struct Waiter {
-        let continuation: CheckedContinuation<Outcome?, Never>
+        let end: @Sendable (Outcome?) -> Void
         /// The client that requested the reload.
         let caller: Caller?
         let isDryRun: Bool
@@ -50,6 +50,8 @@ final class Reloader {
         (wakeUps, wakeUp) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
+    /// Longer than any reload, whose parts have limits of their own.
+    private static let limit = Duration.seconds(3600)
     /// The number of reloads in half a minute that are logged individually; only a program makes more.
     private static let reloadsLogged = 10
 
@@ -79,28 +81,20 @@ final class Reloader {
     ///   - isDryRun: whether to return only what would change; another caller may reload at the same time.
     ///   - client: the client that requested it.
     func reload(isDryRun: Bool = false, by client: Caller? = nil) async -> Outcome? {
+        if hasEnded || Task.isCancelled { return nil }
         lastCaller += 1
         let caller = lastCaller
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                if hasEnded || Task.isCancelled { return continuation.resume(returning: nil) }
-                next[caller] = Waiter(continuation: continuation, caller: client, isDryRun: isDryRun)
-                wakeUp.yield()
-            }
-        } onCancel: {
-            EventLoop.perform { self.leave(caller) }
-        }
-    }
-
-    private func leave(_ caller: Int) {
-        let caller = current.removeValue(forKey: caller) ?? next.removeValue(forKey: caller)
-        caller?.continuation.resume(returning: nil)
+        defer { (current[caller], next[caller]) = (nil, nil) }
+        return await TimedWait<Outcome?>.run(within: Self.limit) { end in
+            next[caller] = Waiter(end: end, caller: client, isDryRun: isDryRun)
+            wakeUp.yield()
+        } ?? nil
     }
 
     private func resumeCurrent(_ outcome: Outcome?) {
         let callers = current
         current = [:]
-        for (_, caller) in callers.sorted(by: { $0.key < $1.key }) { caller.continuation.resume(returning: outcome) }
+        for (_, caller) in callers.sorted(by: { $0.key < $1.key }) { caller.end(outcome) }
     }
 
     private static func count(ofErrors count: Int) -> String {
