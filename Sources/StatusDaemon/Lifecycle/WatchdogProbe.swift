@@ -2,6 +2,7 @@
 
 import EventLoopIO
 import Glibc
+import StatusInterface
 import Varlink
 
 /// The watchdog's probe: two clients inside the daemon's process, one that posts and one that watches.
@@ -10,20 +11,9 @@ import Varlink
 /// arrives if the loop is stuck, or if it does not read, write or wake its streams.
 @EventLoop
 final class WatchdogProbe {
-    private struct Revision: JSONReadable, Sendable {
-        var revision: Int
-
-        init(from reader: inout JSONReader) throws(JSONError) {
-            var revision: Int?
-            try reader.object { _, reader throws(JSONError) in revision = try Int(from: &reader) }
-            guard let revision else { throw .missingMember("revision") }
-            self.revision = revision
-        }
-    }
-
     private struct Clients {
         let poster: VarlinkConnection
-        var watcher: VarlinkReplies<Revision>.Iterator
+        var watcher: VarlinkReplies<PostReply>.Iterator
     }
 
     private let service: VarlinkService
@@ -38,7 +28,7 @@ final class WatchdogProbe {
         do {
             var clients = try clients ?? connect()
             self.clients = nil
-            let posted = try await clients.poster.call("\(ProbeInterface.name).Post", returning: Revision.self)
+            let posted = try await clients.poster.call("\(ProbeInterface.name).Post", returning: PostReply.self)
             while let seen = try await clients.watcher.next() {
                 guard seen.revision >= posted.revision else { continue }
                 self.clients = clients
@@ -51,7 +41,7 @@ final class WatchdogProbe {
     }
 
     private func connect() throws -> Clients {
-        let watcher = try client().stream("\(ProbeInterface.name).Watch", of: Revision.self)
+        let watcher = try client().stream("\(ProbeInterface.name).Watch", of: PostReply.self)
         return Clients(poster: try client(), watcher: watcher.makeAsyncIterator())
     }
 

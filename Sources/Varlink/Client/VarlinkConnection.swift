@@ -62,14 +62,10 @@ public final class VarlinkConnection {
                 return try await VarlinkConnection(UnixSocket.connect(to: address, timeout: timeout))
             case .tcp(let host, let port):
                 return try await VarlinkConnection(TCPSocket.connect(to: host, port: port, timeout: timeout))
-            case .exec(let path, let arguments):
+            case .exec(let path, let arguments), .bridge(let path, let arguments):
+                let form: ServiceProcess.Program.Form = if case .exec = address { .service } else { .bridge }
                 let (connection, process) = try await ServiceProcess.start(
-                    ServiceProcess.Program(path: path, arguments: arguments, form: .service, errorOutput: errorOutput),
-                    within: timeout)
-                return try await VarlinkConnection(connection, process: process)
-            case .bridge(let path, let arguments):
-                let (connection, process) = try await ServiceProcess.start(
-                    ServiceProcess.Program(path: path, arguments: arguments, form: .bridge, errorOutput: errorOutput),
+                    ServiceProcess.Program(path: path, arguments: arguments, form: form, errorOutput: errorOutput),
                     within: timeout)
                 return try await VarlinkConnection(connection, process: process)
             }
