@@ -36,7 +36,8 @@ def build(folder):
             raise Skip(f"there is no {tool}; packaging/setup --test installs it")
     if not (PROJECT / ".build/release/statusctl").exists() or not RESOLVED.exists():
         raise Skip("there is no release build")
-    result = run(PROJECT / "packaging" / "build-deb", "--no-build", "--into", folder, timeout=50, env=environment(SOURCE_DATE_EPOCH=DATE))
+    result = run(PROJECT / "packaging" / "build-deb", "--no-build", "--into", folder, timeout=150,
+                 env=environment(SOURCE_DATE_EPOCH=DATE))
     equal((result.status, result.err), (0, ""))
     return pathlib.Path(result.out.strip())
 
@@ -48,7 +49,7 @@ def shared():
     return build(folder.name), folder
 
 
-@test("two builds of the package from the same programs have the same bytes, whatever the folder and the umask")
+@test("two builds of the package from the same programs have the same bytes, whatever the folder and the umask", limit=180)
 def reproducible():
     package, _ = shared()
     before = os.umask(0o077)
@@ -88,10 +89,11 @@ def dependencies():
     contains(run("dpkg-deb", "-f", package, "Recommends").out, "libcurl4", "ca-certificates")
 
 
-@test("lintian has nothing to say about the package")
+@test("lintian has nothing to say about the package", limit=180)
 def lintian():
     package, _ = shared()
-    result = run("lintian", "--allow-root", "--fail-on", "error,warning", "--tag-display-limit", "0", package.with_suffix(".changes"))
+    result = run("lintian", "--allow-root", "--fail-on", "error,warning", "--tag-display-limit", "0", package.with_suffix(".changes"),
+                 timeout=120)
     equal((result.status, result.out), (0, ""), result.err)
 
 
