@@ -187,12 +187,14 @@ if Context.environment["STATUSD_CERTIFICATION"] != nil {
     ]
 }
 
-// The fuzzing targets are built only by Tests/Fuzzing/run, in a separate build folder, because all targets are
-// instrumented.
+// The fuzzing targets are built only by Tests/Fuzzing/run and packaging/test, with the address sanitizer. The code that
+// they run then tells libFuzzer what an input reaches.
 let isFuzzing = Context.environment["STATUSD_FUZZING"] != nil
+let coverage = "-sanitize-coverage=edge,indirect-calls,trace-cmp,inline-8bit-counters,pc-table"
 if isFuzzing {
     package.targets += [
         .target(name: "FuzzingDriver", path: "Tests/Fuzzing/Driver"),
+        // The driver contains its main function.
         .executableTarget(
             name: "Fuzzing",
             dependencies: [
@@ -200,24 +202,14 @@ if isFuzzing {
                 "Varlink", "StatusModel", "SourceKinds", "StatusWorkers", "StatusMonitor", "StatusStore",
                 "StatusSources", "StatusInterface", "StatusConfiguration",
             ],
-            path: "Tests/Fuzzing/Targets"),
+            path: "Tests/Fuzzing/Targets", swiftSettings: [.unsafeFlags(["-parse-as-library"])],
+            linkerSettings: [.unsafeFlags(["-sanitize=fuzzer"])]),
     ]
-}
-
-/// Returns the sanitizers of a target.
-///
-/// With the fuzzing sanitizer, the compiler generates no main function; the driver contains the one of target Fuzzing.
-func sanitizers(of target: Target) -> String {
-    target.type == .executable && target.name != "Fuzzing" ? "address" : "fuzzer,address"
 }
 
 for target in package.targets where ![.system, .plugin].contains(target.type) {
     if ["CThreadSanitizer", "FuzzingDriver"].contains(target.name) { continue }
-    target.swiftSettings = settings
-    guard isFuzzing else { continue }
-    target.swiftSettings? += [.unsafeFlags(["-O", "-sanitize=\(sanitizers(of: target))"])]
-    guard target.type == .executable else { continue }
-    target.swiftSettings? += [.unsafeFlags(["-parse-as-library"])]
-    target.linkerSettings = [.unsafeFlags(["-sanitize=\(sanitizers(of: target))"])]
+    target.swiftSettings = settings + (target.swiftSettings ?? [])
+    if isFuzzing && target.type != .test { target.swiftSettings?.append(.unsafeFlags([coverage])) }
 }
 for target in package.targets where target.type == .test { target.dependencies.append("CThreadSanitizer") }

@@ -60,7 +60,7 @@ def reproducible():
         os.umask(before)
 
 
-@test("the programs do not contain the path of the folder in which they were built")
+@test("the programs do not contain the path of the folder in which they were built", limit=180)
 def paths():
     shared()
     for program in PROGRAMS:
