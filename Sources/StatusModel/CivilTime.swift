@@ -2,8 +2,9 @@
 
 /// A date of the proleptic Gregorian calendar and a time of day, without a time zone.
 ///
-/// The arithmetic is Howard Hinnant's `civil_from_days` and `days_from_civil` ("chrono-Compatible Low-Level Date
-/// Algorithms"), which count in eras of 400 years that begin in March.
+/// It counts in eras of 400 years that begin in March. From days to dates, the arithmetic is Cassio Neri's and Lorenz
+/// Schneider's ("Euclidean affine functions and their application to calendar algorithms"), otherwise Howard Hinnant's
+/// (`days_from_civil` in "chrono-Compatible Low-Level Date Algorithms").
 public struct CivilTime: Hashable, Sendable {
     public var year: Int64
     /// From 1 to 12.
@@ -21,14 +22,16 @@ public struct CivilTime: Hashable, Sendable {
 
     /// Creates the beginning of a day.
     init(daysSinceEpoch: Int64) {
-        let (era, ofEra) = (daysSinceEpoch + 719_468).quotientAndRemainder(flooringBy: 146_097)
-        let yearOfEra = (ofEra - ofEra / 1460 + ofEra / 36_524 - ofEra / 146_096) / 365
-        let dayOfYear = ofEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let monthFromMarch = (5 * dayOfYear + 2) / 153
-        let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        let (era, dayOfEra) = (daysSinceEpoch + 719_468).quotientAndRemainder(flooringBy: 146_097)
+        let ofEra = 4 &* UInt32(truncatingIfNeeded: dayOfEra) &+ 3
+        let (century, ofCentury) = (ofEra / 146_097, ofEra % 146_097 | 3)
+        let years = 2_939_745 &* UInt64(ofCentury)
+        let dayOfYear = UInt32(truncatingIfNeeded: years) / 2_939_745 / 4
+        let months = 2141 &* dayOfYear &+ 197_913
+        let isNextYear = dayOfYear >= 306
         self.init(
-            year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month: month,
-            day: dayOfYear - (153 * monthFromMarch + 2) / 5 + 1)
+            year: era * 400 + Int64(century) * 100 + Int64(years >> 32) + (isNextYear ? 1 : 0),
+            month: Int64(months >> 16) - (isNextYear ? 12 : 0), day: Int64((months & 0xFFFF) / 2141 + 1))
     }
 
     fileprivate init(secondsSinceEpoch seconds: Int64) {

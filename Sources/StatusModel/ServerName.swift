@@ -31,18 +31,16 @@ public struct ServerName: Hashable, Sendable, Comparable, CustomStringConvertibl
     public static func < (left: ServerName, right: ServerName) -> Bool { left.rawValue < right.rawValue }
 
     private static func isAlphanumeric(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: false
-        }
+        // A letter and its capital differ in one bit.
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+            || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 
     private static func isAllowed(_ byte: UInt8) -> Bool {
-        switch byte {
+        if isAlphanumeric(byte) { return true }
+        return switch byte {
         case UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: ":"), UInt8(ascii: "@"), UInt8(ascii: "-"): true
-        default: isAlphanumeric(byte)
+        default: false
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import StatusModel
+import Synchronization
 
 /// Reports of sources about loads.
 extension StatusMonitor {
@@ -30,7 +31,7 @@ extension StatusMonitor {
 
     /// Creates an event with a server's current state, for a reply outside of all streams.
     public func event(_ kind: EventKind, about name: ServerName) throws(LedgerError) -> Event {
-        try withLedger { ledger throws(LedgerError) in
+        try ledger.withLock { ledger throws(LedgerError) in
             Event(kind: kind, cursor: ledger.cursor, server: try ledger.state(of: name))
         }
     }
@@ -43,12 +44,12 @@ extension StatusMonitor {
     /// The time since a server's last sign of life, or its addition.
     public func age(of name: ServerName) throws(LedgerError) -> Duration {
         let now = clock()
-        return try withLedger { ledger throws(LedgerError) in now.boot - (try ledger.record(of: name).refreshedAt) }
+        return try ledger.withLock { ledger throws(LedgerError) in now.boot - (try ledger.record(of: name).refreshedAt) }
     }
 
     /// The time to live that a server's program requested, if any.
     public func ownTimeToLive(of name: ServerName) throws(LedgerError) -> Duration? {
-        try withLedger { ledger throws(LedgerError) in try ledger.record(of: name).ownTimeToLive }
+        try ledger.withLock { ledger throws(LedgerError) in try ledger.record(of: name).ownTimeToLive }
     }
 
     /// Forgets the time to live that a server's program requested, because that program no longer counts.

@@ -58,11 +58,11 @@ public final class StatusMonitor: Sendable {
 
     /// The state of one server.
     public func state(of name: ServerName) throws(LedgerError) -> ServerState {
-        try withLedger { ledger throws(LedgerError) in try ledger.state(of: name) }
+        try ledger.withLock { ledger throws(LedgerError) in try ledger.state(of: name) }
     }
 
     public func selectedState() throws(LedgerError) -> ServerState {
-        try withLedger { ledger throws(LedgerError) in try ledger.selectedState() }
+        try ledger.withLock { ledger throws(LedgerError) in try ledger.selectedState() }
     }
 
     public var selection: Selection { ledger.withLock { $0.selection } }
@@ -84,7 +84,7 @@ public final class StatusMonitor: Sendable {
     public func remove(_ name: ServerName, by caller: Caller? = nil) throws(LedgerError) {
         var wasSelected = false
         perform(
-            try withLedger { ledger throws(LedgerError) in
+            try ledger.withLock { ledger throws(LedgerError) in
                 wasSelected = ledger.selected == name
                 return try ledger.remove(name, by: caller)
             })
@@ -119,7 +119,7 @@ public final class StatusMonitor: Sendable {
     ) throws(LedgerError) -> Int {
         let now = clock()
         return perform(
-            try withLedger { ledger throws(LedgerError) in
+            try ledger.withLock { ledger throws(LedgerError) in
                 try ledger.post(text, level: level, to: name, by: poster, at: now)
             })
     }
@@ -140,7 +140,7 @@ public final class StatusMonitor: Sendable {
     @discardableResult
     public func select(_ name: ServerName?, by caller: Caller? = nil) throws(LedgerError) -> SelectionChange {
         var effects: Effects?
-        let change = try withLedger { ledger throws(LedgerError) in
+        let change = try ledger.withLock { ledger throws(LedgerError) in
             let previous = ledger.selected
             effects = try ledger.select(name, by: caller)
             return SelectionChange(
@@ -168,7 +168,7 @@ public final class StatusMonitor: Sendable {
         _ target: WatchTarget, updates: Bool = false, since: Cursor? = nil, mayComeLater: Bool = false,
         onEvents: @escaping @Sendable (WatchUrgency) -> Void
     ) throws(LedgerError) -> Watch {
-        let id = try withLedger { ledger throws(LedgerError) in
+        let id = try ledger.withLock { ledger throws(LedgerError) in
             try ledger.watch(target, updates: updates, since: since, mayComeLater: mayComeLater, wake: onEvents)
         }
         return Watch(id: id, monitor: self)
@@ -246,14 +246,7 @@ public final class StatusMonitor: Sendable {
     @discardableResult
     func change(_ body: (inout Ledger, Moment) throws(LedgerError) -> Effects?) throws(LedgerError) -> Int? {
         let now = clock()
-        return perform(ifAny: try withLedger { ledger throws(LedgerError) in try body(&ledger, now) })
-    }
-
-    /// `Mutex.withLock` for bodies that throw a ``LedgerError``.
-    func withLedger<T: ~Copyable>(
-        _ body: (inout Ledger) throws(LedgerError) -> T
-    ) throws(LedgerError) -> T {
-        try ledger.withLock { ledger throws(LedgerError) in try body(&ledger) }
+        return perform(ifAny: try ledger.withLock { ledger throws(LedgerError) in try body(&ledger, now) })
     }
 
     @discardableResult

@@ -109,6 +109,14 @@ import Testing
         #expect(try time("2024-02-29 UTC") == "2024-02-29T00:00:00.000Z")
     }
 
+    @Test("every day from the year 1600 to 2400 has its own date")
+    func everyDay() {
+        for day in Int64(-135_140)...157_055 {
+            let date = CivilTime(daysSinceEpoch: day)
+            #expect(date.isDate && date.secondsSinceEpoch == day * 86_400)
+        }
+    }
+
     @Test("the text of a timestamp is read back unchanged")
     func timestamps() throws {
         for milliseconds in stride(from: Int64(0), to: 253_402_300_799_999, by: 86_399_000_123 * 37) {
