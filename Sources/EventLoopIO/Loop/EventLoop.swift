@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+package import Glibc
 
 /// The event loop: a global actor whose executor is one thread that waits for descriptors and timers (sd-event(3)).
 ///
@@ -138,4 +138,11 @@ public struct TurnShare: Sendable {
     public var isUsedUp: Bool { Self.now >= end }
 
     private static var now: UInt64 { nanoseconds(of: CLOCK_MONOTONIC) }
+}
+
+/// The time of a clock, in nanoseconds.
+package func nanoseconds(of clock: clockid_t) -> UInt64 {
+    var time = timespec()
+    clock_gettime(clock, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }

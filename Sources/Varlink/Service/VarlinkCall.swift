@@ -61,14 +61,6 @@ public final class VarlinkCall {
         self.connection = connection
     }
 
-    /// Creates a call of the same method with the same flags, which has not begun.
-    init(like call: VarlinkCall) {
-        (wantsMore, isOneway, wantsUpgrade) = (call.wantsMore, call.isOneway, call.wantsUpgrade)
-        route = call.route
-        connection = call.connection
-        state = .ended
-    }
-
     /// Whether it was answered.
     var isOver: Bool { state == .ended }
 

@@ -65,14 +65,14 @@ final class RepeatedCall {
         self.call = call
     }
 
-    /// The call of a message with the same bytes around an object; nil for other messages.
+    /// The call of a message with the same bytes around an object; nil for other messages, or if its handler has kept
+    /// the last call.
     func call(of message: UnsafeRawBufferPointer) -> VarlinkCall? {
         let end = message.count - tail.count
         guard end > head.count, message[head.count] == UInt8(ascii: "{"), let start = message.baseAddress,
-            memcmp(start, head, head.count) == 0, memcmp(start + end, tail, tail.count) == 0
+            memcmp(start, head, head.count) == 0, memcmp(start + end, tail, tail.count) == 0,
+            isKnownUniquelyReferenced(&call)
         else { return nil }
-        // If the handler of the last call has kept it, this one is another.
-        if !isKnownUniquelyReferenced(&call) { call = VarlinkCall(like: call) }
         call.begin(head.count..<end, in: message)
         return call
     }
