@@ -44,8 +44,8 @@ extension StatusMonitor {
     /// The time since a server's last sign of life, or its addition.
     public func age(of name: ServerName) throws(LedgerError) -> Duration {
         let now = clock()
-        return try ledger.withLock { ledger throws(LedgerError) in now.boot - (try ledger.record(of: name).refreshedAt)
-        }
+        let refreshedAt = try ledger.withLock { ledger throws(LedgerError) in try ledger.record(of: name).refreshedAt }
+        return now.boot - refreshedAt
     }
 
     /// The time to live that a server's program requested, if any.

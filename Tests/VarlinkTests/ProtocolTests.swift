@@ -139,6 +139,29 @@ struct ProtocolTests {
         }
     }
 
+    @Test("a repeated oneway call that is never answered does not stop the calls behind it")
+    func forgetsRepeated() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(
+                Call.call("Echo", #"{"text":"a"}"#, "oneway"), Call.call("Echo", #"{"text":"forget"}"#, "oneway"),
+                Call.echo("behind"))
+            #expect(await client.receive() == Call.echoReply("behind"))
+        }
+    }
+
+    @Test("repeated oneway calls are different calls for a handler that keeps them")
+    func keepsRepeated() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await EventLoop.run { harness.interface.keepsCalls = true }
+            let oneway = Call.call("Echo", #"{"text":"a"}"#, "oneway")
+            await client.send(oneway, oneway, oneway, Call.echo("last"))
+            #expect(await client.receive() == Call.echoReply("last"))
+            #expect(await Set(harness.interface.keptCalls.map { ObjectIdentifier($0) }).count == 4)
+        }
+    }
+
     @Test("a stream whose producer wakes it continues, although the producer had nothing to write")
     func wakesItself() async throws {
         try await Harness.run { harness in

@@ -13,7 +13,7 @@ final class TestInterface: VarlinkInterface {
         # An interface for tests.
         interface org.example.test
 
-        # Answers with the text that it was given.
+        # Answers with the text that it was given; never if that is “forget”.
         method Echo(text: string) -> (text: string)
         # Answers with an error.
         method Fail() -> ()
@@ -75,6 +75,7 @@ final class TestInterface: VarlinkInterface {
                 let text = try call.parameters(EchoParameters.self).text
                 echoed.append(text)
                 turnOfLastEcho = EventLoop.executor.turnNumber
+                if text == "forget" { return }
                 call.reply { $0.member("text", text) }
             case "Fail": call.fail(VarlinkError("org.example.test.Failed") { $0.member("reason", "asked to") })
             case "Wait": wait(call) { $0.reply() }
