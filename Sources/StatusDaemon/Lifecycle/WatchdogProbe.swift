@@ -28,7 +28,8 @@ final class WatchdogProbe {
         do {
             var clients = try clients ?? connect()
             self.clients = nil
-            let posted = try await clients.poster.call("\(ProbeInterface.name).Post", returning: PostReply.self)
+            let posted = try await clients.poster.call(
+                "\(ProbeInterface.name).Post", returning: PostReply.self, timeout: nil)
             while let seen = try await clients.watcher.next() {
                 guard seen.revision >= posted.revision else { continue }
                 self.clients = clients
@@ -41,7 +42,7 @@ final class WatchdogProbe {
     }
 
     private func connect() throws -> Clients {
-        let watcher = try client().stream("\(ProbeInterface.name).Watch", of: PostReply.self)
+        let watcher = try client().stream("\(ProbeInterface.name).Watch", of: PostReply.self, timeout: nil)
         return Clients(poster: try client(), watcher: watcher.makeAsyncIterator())
     }
 
