@@ -179,7 +179,7 @@ struct Ledger {
         selected = name
         selectionRevision = revision
         guard let place = name.flatMap(records.place(of:)) else {
-            var effects = append(LogEntry(revision: revision, kind: .selected, caller: caller))
+            var effects = append(.selected, at: nil, by: caller)
             effects.isFirstUnsaved = unsaved.note()
             return effects
         }
@@ -190,23 +190,39 @@ struct Ledger {
     // MARK: Probing
 
     /// Appends an entry that only the daemon's own probe reads.
-    mutating func appendProbe() -> Effects { append(LogEntry(revision: log.latest + 1, kind: .alive)) }
+    mutating func appendProbe() -> Effects { append(.alive, at: nil) }
 
     // MARK: The log
 
-    mutating func append(_ kind: EventKind, at place: Int, by caller: Caller? = nil) -> Effects {
+    /// Appends an event of a server, or of none: the daemon's probe, or that nothing is selected any more.
+    mutating func append(_ kind: EventKind, at place: Int?, by caller: Caller? = nil) -> Effects {
         let revision = log.latest + 1
-        records[place].state.revision = revision
-        if kind != .selected { records[place].followed.note(revision, kind) }
-        let snapshot = ServerSnapshot(records[place].state)
-        let entry = LogEntry(
-            revision: revision, kind: kind, snapshot: snapshot,
-            isOfSelected: snapshot.state.isSelected && kind != .added && kind != .removed, caller: caller)
-        let update = StatusUpdate(snapshot: snapshot)
-        var effects = append(
-            entry, ofServerAt: place,
-            posting: kind == .changed ? ServerUpdate(server: records[place].server, update: update) : nil)
-        effects.isFirstUnsaved = noteUnsaved(at: place)
+        var effects = Effects(revision: revision)
+        var entry = LogEntry(revision: revision, kind: kind, caller: caller)
+        if let place {
+            records[place].state.revision = revision
+            if kind != .selected { records[place].followed.note(revision, kind) }
+            let snapshot = ServerSnapshot(records[place].state)
+            entry.snapshot = snapshot
+            entry.isOfSelected = snapshot.state.isSelected && kind != .added && kind != .removed
+            if kind == .changed {
+                effects.update = ServerUpdate(
+                    server: records[place].server, update: StatusUpdate(snapshot: snapshot))
+            }
+            effects.isFirstUnsaved = noteUnsaved(at: place)
+            watches.note(entry, for: records[place].readers, into: &effects.wakes)
+        }
+        if kind != .alive {
+            followedOfAll.note(revision, kind)
+            if entry.isForSelected { followed.note(revision, kind) }
+        }
+        watches.note(entry, into: &effects.wakes)
+        log.append(entry)
+        // Eight times in each round, so that a reader with room misses nothing even if a turn has many posts.
+        if log.endsEighth {
+            log.keep(from: watches.oldestUnread(from: log.oldest))
+            effects.wakes += watches.overdue()
+        }
         return effects
     }
 
@@ -218,27 +234,6 @@ struct Ledger {
         (memory.followedOfAll, memory.followed) = (followedOfAll, followed)
         (memory.selected, memory.selectionRevision) = (selected, selectionRevision)
         return memory
-    }
-
-    private mutating func append(
-        _ entry: consuming LogEntry, ofServerAt place: Int? = nil, posting update: consuming ServerUpdate? = nil
-    ) -> Effects {
-        if entry.kind != .alive {
-            followedOfAll.note(entry.revision, entry.kind)
-            if entry.isForSelected { followed.note(entry.revision, entry.kind) }
-        }
-        var effects = Effects(revision: entry.revision, update: update)
-        watches.note(entry, into: &effects.wakes)
-        if let place, !records[place].readers.isEmpty {
-            watches.note(entry, for: records[place].readers, into: &effects.wakes)
-        }
-        log.append(entry)
-        // Eight times in each round, so that a reader with room misses nothing even if a turn has many posts.
-        if log.endsEighth {
-            log.keep(from: watches.oldestUnread(from: log.oldest))
-            effects.wakes += watches.overdue()
-        }
-        return effects
     }
 }
 

@@ -139,15 +139,6 @@ struct Reader {
         }
     }
 
-    /// Takes the next of the unread events, or a gap if the log no longer has all of them.
-    private mutating func takeNext(
-        of unread: Unread, after snapshot: SnapshotProgress?, in log: borrowing EventLog
-    ) -> Step {
-        guard isOverrun(unread, by: log) else { return takeEntry(unread, after: snapshot, in: log) }
-        // Only moves are unread: a snapshot shows the server that is selected now.
-        return target == .selected && unread.areMoves ? takeSnapshot(in: log) : takeGap(of: unread.count)
-    }
-
     private mutating func takeGap(of missed: Int?) -> Step {
         next = .snapshotAfterGap(missed: 0)
         // The revision does not change: a client that disconnects before the snapshot must get the gap again.
@@ -160,9 +151,14 @@ struct Reader {
         return .snapshot
     }
 
-    private mutating func takeEntry(
-        _ unread: Unread, after snapshot: SnapshotProgress?, in log: borrowing EventLog
+    /// Takes the next of the unread events, or a gap if the log no longer has all of them.
+    private mutating func takeNext(
+        of unread: Unread, after snapshot: SnapshotProgress?, in log: borrowing EventLog
     ) -> Step {
+        guard !isOverrun(unread, by: log) else {
+            // Only moves are unread: a snapshot shows the server that is selected now.
+            return target == .selected && unread.areMoves ? takeSnapshot(in: log) : takeGap(of: unread.count)
+        }
         // If all later entries are wanted, the next entry is the next event.
         let mayBeOfOthers = unread.count < log.latest - revision
         revision = max(revision + 1, log.oldest)

@@ -69,7 +69,10 @@ public final class VarlinkStream {
         guard let transport = open?.connection.transport else { return }
         // The client may have read since, which the loop has not noticed yet.
         if isFull { transport.flush() }
-        if transport.unsentCount == 0 { pump() } else { wake() }
+        if case .writing = state { return wake() }
+        guard transport.unsentCount == 0 else { return wake() }
+        state = .queued
+        pump()
     }
 
     /// There is room again.
@@ -83,15 +86,11 @@ public final class VarlinkStream {
         open.connection.service.streams.append(self)
     }
 
-    /// Writes, if it has not written since it was queued.
-    func takeTurn() { if case .queued = state { pump() } }
-
-    /// Writes until there is nothing left or no room.
+    /// Writes until there is nothing left or no room, if it has not written since it was queued.
     ///
     /// If the client keeps up, the rest waits for the stream's next turn.
-    private func pump() {
-        if case .writing = state { return }
-        guard let open else { return }
+    func pump() {
+        guard case .queued = state, let open else { return }
         state = .writing(isWoken: false)
         let hasMore = fill(open)
         let transport = open.connection.transport
@@ -212,7 +211,7 @@ final class StreamQueue {
         // A stream whose client reads as fast as it writes waits again, for the next turn.
         for _ in 0..<waiting.count {
             guard !share.isUsedUp else { return }
-            waiting.popFirst()?.takeTurn()
+            waiting.popFirst()?.pump()
         }
     }
 }
