@@ -30,14 +30,12 @@ struct Daemon: Sendable {
         }
     }
 
-    /// Prepares the process before any thread exists: blocks the signals that the daemon handles, and makes the kernel
-    /// reap workers.
+    /// Prepares the process before any thread exists: blocks the signals that the daemon handles.
     static func prepare() {
         // Returns the memory of large buffers to the system as soon as they are freed. By default the threshold grows
         // with the allocations, and small blocks between freed buffers keep the heap large.
         mallopt(M_MMAP_THRESHOLD, 32 * 1024)
         SignalSource.block(SignalService.signals)
-        signal(SIGCHLD, SIG_IGN)
         // The reader of standard error may exit. (Under systemd, SIGPIPE is ignored anyway.)
         signal(SIGPIPE, SIG_IGN)
     }

@@ -50,8 +50,7 @@ public enum WorkerStart {
     ) throws(IOError) -> StartedWorker {
         let (ours, theirs) = try UnixSocket.makePair()
         do throws(ProcessStart.Failure) {
-            let process = try start(role, on: theirs, program: program)
-            return (ours, ChildProcess(process))
+            return (ours, try ChildProcess(start(role, on: theirs, program: program)))
         } catch {
             throw IOError(errno: error.number, "cannot start a worker")
         }
@@ -62,10 +61,9 @@ public enum WorkerStart {
 
     static func start(
         _ role: WorkerRole, on connection: OwnedDescriptor, program: String = ownProgram
-    ) throws(ProcessStart.Failure) -> pid_t {
-        let start = ProcessStart(
+    ) -> ProcessStart {
+        ProcessStart(
             path: program, arguments: ["statusd", role.rawValue], environment: nil,
             streams: [STDIN_FILENO: connection.rawValue])
-        return try start()
     }
 }

@@ -96,15 +96,34 @@ public struct ProcessStart: Sendable {
 
 /// A child process, held by a descriptor (pidfd_open(2)).
 ///
-/// After the process has ended, its number may belong to another process.
+/// Once this object is released and the process has ended, the process is reaped.
 public final class ChildProcess: Sendable {
     private let descriptor: OwnedDescriptor
 
-    /// Refers to a child that has just been started; nil if there is no descriptor for it.
-    public init?(_ process: Int32) {
+    /// Starts a program.
+    ///
+    /// - Throws: ``ProcessStart/Failure``, also if there is no descriptor for the process, which is then killed.
+    public init(_ start: ProcessStart) throws(ProcessStart.Failure) {
+        let process = try start()
         let descriptor = linux_open_process(process)
-        guard descriptor >= 0 else { return nil }
+        guard descriptor >= 0 else {
+            let failure = ProcessStart.Failure(number: errno)
+            Glibc.kill(process, SIGKILL)
+            while waitpid(process, nil, 0) < 0, errno == EINTR {}
+            throw failure
+        }
         self.descriptor = OwnedDescriptor(adopting: descriptor)
+    }
+
+    deinit {
+        EventLoop.perform { [descriptor] in
+            var end: IOSource?
+            end = try? IOSource(descriptor, events: .readable) { _ in
+                var information = siginfo_t()
+                waitid(P_PIDFD, id_t(descriptor.rawValue), &information, WEXITED | WNOHANG)
+                end?.cancel()
+            }
+        }
     }
 
     /// Kills the process if it has not ended.

@@ -65,7 +65,7 @@ public struct Executor {
             // The worker has its own copy.
             let connection = OwnedDescriptor(adopting: descriptor)
             do throws(ProcessStart.Failure) {
-                workers.insert(try WorkerStart.start(.pluginWorker, on: connection))
+                workers.insert(try WorkerStart.start(.pluginWorker, on: connection)())
             } catch {
                 // The caller gets the reason instead of the greeting.
                 let answer = WorkerMessage.encode(WorkerGreeting(refusal: "cannot start a worker: \(error)"))
