@@ -8,7 +8,7 @@ import pathlib
 import shutil
 import tempfile
 
-from harness.daemon import environment, run
+from harness.daemon import run
 from harness.expect import Skip, contains, equal
 from harness.runner import test
 
@@ -26,7 +26,6 @@ IN_ADDITION = [
 """What packaging/install does not install."""
 MODES = {"etc/statusd/": "drwxr-x---", "usr/bin/statusd": "-rwx--x--x", "usr/bin/statusctl": "-rwxr-xr-x"}
 """The modes of all but data that every user may read."""
-DATE = 1700000000
 
 
 def build(folder):
@@ -34,24 +33,24 @@ def build(folder):
     for tool in ("dpkg-buildpackage", "dh", "lintian", "pandoc"):
         if not shutil.which(tool):
             raise Skip(f"there is no {tool}; packaging/setup --test installs it")
-    if not (PROJECT / ".build/release/statusctl").exists() or not RESOLVED.exists():
-        raise Skip("there is no release build")
-    result = run(PROJECT / "packaging" / "build-deb", "--no-build", "--into", folder, timeout=150,
-                 env=environment(SOURCE_DATE_EPOCH=DATE))
+    result = run(PROJECT / "packaging" / "build-deb", "--no-build", "--into", folder, timeout=150)
     equal((result.status, result.err), (0, ""))
     return pathlib.Path(result.out.strip())
 
 
 @functools.cache
-def shared():
-    """A package for all tests, and its folder, which is removed at the end of the run."""
-    folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
-    return build(folder.name), folder
+def built():
+    """The package that packaging/build-deb has made from these programs."""
+    programs = [PROJECT / ".build/release" / program for program in PROGRAMS]
+    for package in (PROJECT / ".build/deb").glob("statusd_*.deb"):
+        if all(program.exists() and program.stat().st_mtime < package.stat().st_mtime for program in programs):
+            return package
+    raise Skip("there is no package of the release build; run packaging/build-deb")
 
 
 @test("two builds of the package from the same programs have the same bytes, whatever the folder and the umask", limit=180)
 def reproducible():
-    package, _ = shared()
+    package = built()
     before = os.umask(0o077)
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -62,14 +61,14 @@ def reproducible():
 
 @test("the programs do not contain the path of the folder in which they were built", limit=180)
 def paths():
-    shared()
+    built()
     for program in PROGRAMS:
         assert str(PROJECT).encode() not in (PROJECT / ".build/release" / program).read_bytes(), program
 
 
 @test("the package has the files of packaging/install and a few more, owned by root, with the modes that they need")
 def contents():
-    package, _ = shared()
+    package = built()
     listing = run("dpkg-deb", "-c", package).out
     found = {}
     for mode, owner, _, _, _, path in (line.split() for line in listing.splitlines()):
@@ -84,14 +83,14 @@ def contents():
 
 @test("the package depends on the libraries that the programs load, and recommends what HTTP checks need")
 def dependencies():
-    package, _ = shared()
+    package = built()
     contains(run("dpkg-deb", "-f", package, "Depends").out, "libsystemd0 (>=", "libsqlite3-0 (>=", "libc6 (>=", "systemd-sysusers")
     contains(run("dpkg-deb", "-f", package, "Recommends").out, "libcurl4", "ca-certificates")
 
 
 @test("lintian has nothing to say about the package", limit=180)
 def lintian():
-    package, _ = shared()
+    package = built()
     result = run("lintian", "--allow-root", "--fail-on", "error,warning", "--tag-display-limit", "0", package.with_suffix(".changes"),
                  timeout=120)
     equal((result.status, result.out), (0, ""), result.err)
@@ -99,7 +98,7 @@ def lintian():
 
 @test("the bill of materials lists every package of Package.resolved, the toolchain's libraries and libyaml, as linked statically")
 def materials():
-    package, _ = shared()
+    package = built()
     document = json.loads(run("sh", "-c", f"dpkg-deb --fsys-tarfile {package} | tar -x -O ./usr/share/doc/statusd/statusd.spdx.json").out)
     versions = {part["name"]: part["versionInfo"] for part in document["packages"]}
     pins = {pin["identity"]: pin["state"] for pin in json.loads(RESOLVED.read_text(encoding="utf-8"))["pins"]}
