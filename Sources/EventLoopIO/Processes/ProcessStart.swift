@@ -117,13 +117,26 @@ public final class ChildProcess: Sendable {
 
     deinit {
         EventLoop.perform { [descriptor] in
-            var end: IOSource?
-            end = try? IOSource(descriptor, events: .readable) { _ in
+            Self.whenEnded(descriptor) {
                 var information = siginfo_t()
                 waitid(P_PIDFD, id_t(descriptor.rawValue), &information, WEXITED | WNOHANG)
-                end?.cancel()
             }
         }
+    }
+
+    /// Calls `body` when the process has ended.
+    @EventLoop public func whenEnded(_ body: @escaping @EventLoop () -> Void) {
+        Self.whenEnded(descriptor) { withExtendedLifetime(self, body) }
+    }
+
+    @EventLoop private static func whenEnded(_ process: OwnedDescriptor, _ body: @escaping @EventLoop () -> Void) {
+        var end: IOSource?
+        end = try? IOSource(process, events: .readable) { _ in
+            end?.cancel()
+            body()
+        }
+        // Without memory, nothing would report the end.
+        if end == nil { body() }
     }
 
     /// Kills the process if it has not ended.

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Debian package as packaging/build-deb makes it, and its bill of materials. (Installed: see inside/test_package.py.)"""
 
+import email
+import email.utils
 import functools
 import json
 import os
 import pathlib
 import shutil
 import tempfile
+import time
 
-from harness.daemon import run
+from harness.daemon import environment, run
 from harness.expect import Skip, contains, equal
 from harness.runner import test
 
@@ -28,12 +31,13 @@ MODES = {"etc/statusd/": "drwxr-x---", "usr/bin/statusd": "-rwx--x--x", "usr/bin
 """The modes of all but data that every user may read."""
 
 
-def build(folder):
-    """Makes the package in a folder, from the programs as they are; returns its path."""
+def build(folder, date):
+    """Makes the package of a date in a folder, from the programs as they are; returns its path."""
     for tool in ("dpkg-buildpackage", "dh", "lintian", "pandoc"):
         if not shutil.which(tool):
             raise Skip(f"there is no {tool}; packaging/setup --test installs it")
-    result = run(PROJECT / "packaging" / "build-deb", "--no-build", "--into", folder, timeout=150)
+    result = run(PROJECT / "packaging" / "build-deb", "--no-build", "--into", folder, timeout=150,
+                 env=environment(SOURCE_DATE_EPOCH=date))
     equal((result.status, result.err), (0, ""))
     return pathlib.Path(result.out.strip())
 
@@ -48,13 +52,19 @@ def built():
     raise Skip("there is no package of the release build; run packaging/build-deb")
 
 
+def date(package):
+    """The date of a package, in seconds since 1970."""
+    changes = email.message_from_string(package.with_suffix(".changes").read_text(encoding="utf-8"))
+    return int(email.utils.parsedate_to_datetime(changes["Date"]).timestamp())
+
+
 @test("two builds of the package from the same programs have the same bytes, whatever the folder and the umask", limit=180)
 def reproducible():
     package = built()
     before = os.umask(0o077)
     try:
         with tempfile.TemporaryDirectory() as folder:
-            assert build(f"{folder}/deeper/folder").read_bytes() == package.read_bytes(), "the bytes differ"
+            assert build(f"{folder}/deeper/folder", date(package)).read_bytes() == package.read_bytes(), "the bytes differ"
     finally:
         os.umask(before)
 
@@ -109,7 +119,7 @@ def materials():
             contains(part["downloadLocation"], pins[part["name"]]["revision"])
     linked = {line["relatedSpdxElement"] for line in document["relationships"] if line["relationshipType"] == "STATIC_LINK"}
     equal(linked, {f"SPDXRef-{name}" for name in versions if name != "statusd"})
-    equal((document["spdxVersion"], document["creationInfo"]["created"]), ("SPDX-2.3", "2023-11-14T22:13:20Z"))
+    equal((document["spdxVersion"], document["creationInfo"]["created"]), ("SPDX-2.3", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(date(package)))))
     copyright_file = (PROJECT / "packaging/debian/copyright").read_text(encoding="utf-8")
     for name in set(versions) - {"statusd"}:
         contains(copyright_file, f"{name}/*")

@@ -112,8 +112,10 @@ final class Worker<Answer: WorkerAnswer> {
         case .busy(let body): body(nil)
         case .idle, .stopping, .ended: break
         }
-        for body in onEnd { body() }
+        let finish = { @EventLoop [onEnd] in for body in onEnd { body() } }
         onEnd = []
+        // A process closes its connection before it has ended.
+        if let process = started.process { process.whenEnded(finish) } else { finish() }
     }
 }
 
