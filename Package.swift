@@ -13,7 +13,7 @@ let settings: [SwiftSetting] = [
 ]
 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
-/// Only the daemon and SystemdServiceLifecycle need it; with `traits: []`, users of other libraries do not resolve it.
+/// Only SystemdServiceLifecycle needs it; with `traits: []`, users of other libraries do not resolve it.
 let lifecycle = Target.Dependency.product(
     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["ServiceLifecycle"]))
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
@@ -41,7 +41,7 @@ let package = Package(
         .executable(name: "statusctl", targets: ["StatusCommands"]),
     ],
     traits: [
-        .trait(name: "ServiceLifecycle", description: "The daemon, and SystemdServiceLifecycle"),
+        .trait(name: "ServiceLifecycle", description: "The library SystemdServiceLifecycle"),
         .default(enabledTraits: ["ServiceLifecycle"]),
     ],
     dependencies: [
@@ -103,7 +103,7 @@ let package = Package(
             dependencies: [
                 "StatusPlatform", "StatusSupport", "NotificationStreams", "EventLoopIO", "SystemdClient", "Varlink",
                 "StatusModel", "SourceKinds", "StatusWorkers", "StatusMonitor", "StatusStore", "StatusSources",
-                "StatusInterface", "StatusConfiguration", logging, lifecycle,
+                "StatusInterface", "StatusConfiguration", logging,
             ]),
         .executableTarget(
             name: "StatusCommands",

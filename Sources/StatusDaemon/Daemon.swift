@@ -35,7 +35,7 @@ struct Daemon: Sendable {
         // Returns the memory of large buffers to the system as soon as they are freed. By default the threshold grows
         // with the allocations, and small blocks between freed buffers keep the heap large.
         mallopt(M_MMAP_THRESHOLD, 32 * 1024)
-        SignalSource.block(SignalService.signals)
+        SignalSource.block(SignalHandling.signals)
         // The reader of standard error may exit. (Under systemd, SIGPIPE is ignored anyway.)
         signal(SIGPIPE, SIG_IGN)
     }

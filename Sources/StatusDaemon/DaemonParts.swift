@@ -3,7 +3,6 @@
 import EventLoopIO
 import Glibc
 import Logging
-import ServiceLifecycle
 import StatusConfiguration
 import StatusInterface
 import StatusMonitor
@@ -98,38 +97,19 @@ final class DaemonParts {
 
     /// Runs until SIGTERM or SIGINT.
     func run() async throws {
-        let (terminated, termination) = AsyncStream.makeStream(of: Never.self)
-        let (runner, service, watcher, reloader, keeper) = (runner, service, watcher, reloader, keeper)
-        // Services are shut down from the last to the first, so callers that wait for a load end before the loads.
-        var services: [any Service] = [
-            CancellableService { await runner.run { self.announceStart() } },
-            CancellableService { try await service.run() },
-            CancellableService { await watcher.run() },
-            CancellableService { await reloader.run() },
-            SignalService(reloader: reloader) {
-                await self.announceEnd()
-                termination.finish()
-            },
+        var tasks: [@EventLoop @Sendable () async throws -> Void] = [
+            { await self.runner.run { self.announceStart() } },
+            { try await self.service.run() },
+            { await self.watcher.run() },
+            { await self.reloader.run() },
+            { try await SignalHandling.run { self.reloader.request() } terminate: { self.announceEnd() } },
         ]
-        if let keeper { services.append(CancellableService { await keeper.run() }) }
+        if let keeper { tasks.append { await keeper.run() } }
         if let interval = ServiceManager.watchdogInterval {
             let (probe, logger) = (WatchdogProbe(through: service), logger)
-            services.append(
-                CancellableService {
-                    await ServiceManager.keepAlive(within: interval, logger: logger) { await probe.travel() }
-                })
+            tasks.append { await ServiceManager.keepAlive(within: interval, logger: logger) { await probe.travel() } }
         }
-        let group = ServiceGroup(
-            configuration: ServiceGroupConfiguration(
-                services: services.map { ServiceGroupConfiguration.ServiceConfiguration(service: $0) },
-                logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }))
-        async let shutDown: Void = {
-            for await _ in terminated {}
-            await group.triggerGracefulShutdown()
-        }()
-        try await group.run()
-        termination.finish()
-        await shutDown
+        try await Self.run(tasks)
         recorder.close()
         journal.close()
         registry.close()
@@ -139,6 +119,27 @@ final class DaemonParts {
         sockets.remove()
         // Otherwise the service manager would keep showing the last status.
         ServiceManager.notify(.status(""))
+    }
+
+    /// Runs tasks until one of them ends, and then ends the others, one after another.
+    ///
+    /// The last one ends first, so callers that wait for a load end before the loads.
+    private static func run(_ tasks: [@EventLoop @Sendable () async throws -> Void]) async throws {
+        let (running, end) = AsyncStream.makeStream(of: Never.self)
+        // Unstructured, because a group would cancel all of them at once.
+        let started = tasks.map { task in
+            Task {
+                defer { end.finish() }
+                try await task()
+            }
+        }
+        for await _ in running {}
+        var result = Result<Void, any Error>.success(())
+        for task in started.reversed() {
+            task.cancel()
+            if case .failure(let error) = await task.result { result = .failure(error) }
+        }
+        try result.get()
     }
 
     private func announceStart() {
