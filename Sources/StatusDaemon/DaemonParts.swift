@@ -102,7 +102,7 @@ final class DaemonParts {
             { try await self.service.run() },
             { await self.watcher.run() },
             { await self.reloader.run() },
-            { try await SignalHandling.run { self.reloader.request() } terminate: { self.announceEnd() } },
+            { try await SignalHandling.run(reload: self.reloader.request, terminate: self.announceEnd) },
         ]
         if let keeper { tasks.append { await keeper.run() } }
         if let interval = ServiceManager.watchdogInterval {

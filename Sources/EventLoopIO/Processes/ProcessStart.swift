@@ -98,18 +98,20 @@ public struct ProcessStart: Sendable {
 ///
 /// Once this object is released and the process has ended, the process is reaped.
 public final class ChildProcess: Sendable {
+    /// The process ID, which no other process gets before this object is released.
+    public let number: Int32
     private let descriptor: OwnedDescriptor
 
     /// Starts a program.
     ///
     /// - Throws: ``ProcessStart/Failure``, also if there is no descriptor for the process, which is then killed.
     public init(_ start: ProcessStart) throws(ProcessStart.Failure) {
-        let process = try start()
-        let descriptor = linux_open_process(process)
+        number = try start()
+        let descriptor = linux_open_process(number)
         guard descriptor >= 0 else {
             let failure = ProcessStart.Failure(number: errno)
-            Glibc.kill(process, SIGKILL)
-            while waitpid(process, nil, 0) < 0, errno == EINTR {}
+            Glibc.kill(number, SIGKILL)
+            while waitpid(number, nil, 0) < 0, errno == EINTR {}
             throw failure
         }
         self.descriptor = OwnedDescriptor(adopting: descriptor)

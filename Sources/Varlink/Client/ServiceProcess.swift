@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CLinux
 import EventLoopIO
 import Glibc
 
@@ -43,18 +42,14 @@ final class ServiceProcess {
         }
     }
 
-    /// The process ID, which stays valid until the process is reaped.
-    private let process: pid_t
     /// The target of signals: the group that the process leads, or only the process.
     private let target: pid_t
-    private var state = State.ended
+    private var state: State
 
     private enum State {
-        /// The source reports its end.
-        case running(IOSource)
+        case running(ChildProcess)
         /// It got SIGTERM, and gets SIGKILL from the timer.
-        case ending(IOSource, TimerSource?)
-        /// It was reaped, or could not be watched.
+        case ending(ChildProcess, TimerSource?)
         case ended
     }
 
@@ -76,7 +71,7 @@ final class ServiceProcess {
         let started = await TimedWait<Result<ServiceProcess, IOError>>.run(within: limit) { end in
             BlockingThread.start {
                 let spawned = Result { () throws(IOError) in try spawn(program, on: theirs) }
-                EventLoop.perform { end(spawned.map { start.take(ServiceProcess($0, $1, program.form)) }) }
+                EventLoop.perform { end(spawned.map { start.take(ServiceProcess($0, program.form)) }) }
             }
         }
         guard let started else {
@@ -106,65 +101,37 @@ final class ServiceProcess {
 
     private nonisolated static func spawn(
         _ program: Program, on connection: OwnedDescriptor
-    ) throws(IOError) -> (pid_t, OwnedDescriptor) {
+    ) throws(IOError) -> ChildProcess {
         let path = program.path
         // Otherwise the shell would write to standard error.
         guard access(path, X_OK) == 0 else { throw IOError(errno: errno, "cannot start \(path)") }
-        let start = program.start(on: connection.rawValue)
-        let process: pid_t
         do throws(ProcessStart.Failure) {
-            process = try start()
+            return try ChildProcess(program.start(on: connection.rawValue))
         } catch {
             throw IOError(errno: error.number, "cannot start \(path)")
         }
-        let descriptor = linux_open_process(process)
-        guard descriptor < 0 else { return (process, OwnedDescriptor(adopting: descriptor)) }
-        let failure = errno
-        kill(process, SIGKILL)
-        reap(process)
-        throw IOError(errno: failure, "cannot start \(path)")
     }
 
-    /// Takes over a process.
-    ///
-    /// - Parameter descriptor: becomes readable when the process ends (pidfd_open(2)).
-    private init(_ process: pid_t, _ descriptor: OwnedDescriptor, _ form: Program.Form) {
-        self.process = process
-        target = form == .service ? -process : process
-        do throws(IOError) {
-            // The handler keeps this object alive until the process has been reaped.
-            state = .running(try IOSource(descriptor, events: .readable) { _ in self.hasEnded() })
-        } catch {
-            kill(target, SIGKILL)
-            BlockingThread.start { Self.reap(process) }
-        }
+    private init(_ process: ChildProcess, _ form: Program.Form) {
+        state = .running(process)
+        target = form == .service ? -process.number : process.number
+        // Also keeps this object alive until then.
+        process.whenEnded { self.hasEnded() }
     }
 
     /// Ends the process with SIGTERM, and after the grace period with SIGKILL.
     func end() {
-        guard case .running(let exit) = state else { return }
+        guard case .running(let process) = state else { return }
         kill(target, SIGTERM)
         let killTimer = try? TimerSource { [target] in kill(target, SIGKILL) }
         if let killTimer { killTimer.schedule(after: Self.grace) } else { kill(target, SIGKILL) }
-        state = .ending(exit, killTimer)
+        state = .ending(process, killTimer)
     }
 
     private func hasEnded() {
         // Also ends the processes that it started, while the group still has its number.
         kill(target, SIGKILL)
-        Self.reap(process)
-        switch state {
-        case .running(let exit): exit.cancel()
-        case .ending(let exit, let killTimer):
-            exit.cancel()
-            killTimer?.cancel()
-        case .ended: break
-        }
+        if case .ending(_, let killTimer) = state { killTimer?.cancel() }
         state = .ended
-    }
-
-    private nonisolated static func reap(_ process: pid_t) {
-        var status: Int32 = 0
-        while waitpid(process, &status, 0) < 0, errno == EINTR {}
     }
 }
