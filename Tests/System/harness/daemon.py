@@ -182,9 +182,9 @@ class Daemon:
         """Runs statusctl in a shell, which expands the arguments and redirections in `command`."""
         return run("sh", "-c", f"exec '{STATUSCTL}' {command}", env=environment(STATUSD_ADDRESS=f"unix:{self.socket}"))
 
-    def done(self, *arguments):
+    def done(self, *arguments, **options):
         """Runs statusctl, which must succeed; returns its output."""
-        result = self.ctl(*arguments)
+        result = self.ctl(*arguments, **options)
         assert result.status == 0, f"{result.command} ended with {result.status}: {result.err}{result.out}"
         return result.out
 

@@ -500,7 +500,7 @@ def busy_answer():
 
     with listener(answer) as port:
         with Daemon(f"servers: {{ web: {{ http: 'http://127.0.0.1:{port}/', interval: 1h, timeout: 80s }} }}\n") as daemon:
-            daemon.done("wait", "web", "--level", "critical", "--timeout", "90s")
+            daemon.done("wait", "web", "--level", "critical", "--timeout", "90s", timeout=100)
             equal(daemon.text("web"), "reading the response takes more than 5 s of processor time")
             equal(len(asked), 1, "requests")
 
