@@ -126,7 +126,7 @@ public final class ChildProcess: Sendable {
         }
     }
 
-    /// Calls `body` when the process has ended.
+    /// Calls `body` when the process has ended, or at once if the kernel cannot watch it; call this only once.
     @EventLoop public func whenEnded(_ body: @escaping @EventLoop () -> Void) {
         Self.whenEnded(descriptor) { withExtendedLifetime(self, body) }
     }
@@ -137,7 +137,6 @@ public final class ChildProcess: Sendable {
             end?.cancel()
             body()
         }
-        // Without memory, nothing would report the end.
         if end == nil { body() }
     }
 
