@@ -28,6 +28,11 @@ extern int pipe2(int ends[2], int flags);
 extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
 extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
 extern int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
+struct mmsghdr {
+    struct msghdr msg_hdr;
+    unsigned int msg_len;
+};
+extern int recvmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags, struct timespec *timeout);
 /* The columns of a character on a terminal (wcwidth(3)); -1 if the locale's table lacks the character. */
 extern int wcwidth(wchar_t character);
 
@@ -55,8 +60,12 @@ struct linux_credentials {
 /* The most descriptors that one message can carry: SCM_MAX_FD in the kernel's net/scm.h. */
 #define LINUX_MAX_DESCRIPTORS 253
 
-/* What came with received bytes. */
+/* The most messages that one call of linux_receive receives. */
+#define LINUX_MAX_MESSAGES 16
+
+/* A received message: its length in bytes, and what came with it. */
 struct linux_arrival {
+    size_t length;
     /* The flags that recvmsg(2) returned, such as MSG_TRUNC. */
     int flags;
     /* The sender, if the socket has SO_PASSCRED; otherwise its uid is UINT32_MAX. */
@@ -66,29 +75,46 @@ struct linux_arrival {
     int descriptors[LINUX_MAX_DESCRIPTORS];
 };
 
-/* Receives bytes without waiting, and returns the result of recvmsg(2). There is room for all descriptors of a message,
-   because the kernel closes those without room during the call, which may block. */
-static inline ssize_t linux_receive(int fd, void *bytes, size_t size, struct linux_arrival *arrival) {
+/* Receives up to `count` messages without waiting, with `size` bytes of room for each; returns their number, or -1. There
+   is room for all descriptors of a message, because the kernel closes those without room during the call, which may
+   block. */
+static inline int linux_receive(int fd, void *bytes, size_t size, struct linux_arrival *arrivals, unsigned count) {
     union {
         struct cmsghdr header;
         char room[CMSG_SPACE(LINUX_MAX_DESCRIPTORS * sizeof(int)) + CMSG_SPACE(sizeof(struct linux_credentials))
                   + 1024];
-    } control;
-    struct iovec vector = {.iov_base = bytes, .iov_len = size};
-    struct msghdr message = {
-        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    ssize_t received = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    struct cmsghdr *header = received < 0 ? NULL : CMSG_FIRSTHDR(&message);
-    arrival->flags = message.msg_flags;
-    arrival->count = 0;
-    arrival->sender = (struct linux_credentials){.pid = 0, .uid = UINT32_MAX, .gid = UINT32_MAX};
-    for (; header; header = CMSG_NXTHDR(&message, header)) {
-        if (header->cmsg_level != SOL_SOCKET) continue;
-        if (header->cmsg_type == SCM_RIGHTS) {
-            arrival->count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-            memcpy(arrival->descriptors, CMSG_DATA(header), arrival->count * sizeof(int));
-        } else if (header->cmsg_type == 2 /* SCM_CREDENTIALS */) {
-            memcpy(&arrival->sender, CMSG_DATA(header), sizeof arrival->sender);
+    } controls[LINUX_MAX_MESSAGES];
+    struct iovec vectors[LINUX_MAX_MESSAGES];
+    struct mmsghdr messages[LINUX_MAX_MESSAGES];
+    for (unsigned i = 0; i < count; i++) {
+        vectors[i] = (struct iovec){.iov_base = (char *)bytes + i * size, .iov_len = size};
+        messages[i].msg_hdr = (struct msghdr){
+            .msg_iov = &vectors[i], .msg_iovlen = 1, .msg_control = &controls[i], .msg_controllen = sizeof controls[i]};
+    }
+    int flags = MSG_DONTWAIT | MSG_CMSG_CLOEXEC, received;
+    if (count == 1) {
+        /* Not recvmmsg(2), which reports that a stream's peer is gone before it returns the bytes that came earlier. */
+        ssize_t length = recvmsg(fd, &messages[0].msg_hdr, flags);
+        messages[0].msg_len = length;
+        received = length < 0 ? -1 : 1;
+    } else {
+        received = recvmmsg(fd, messages, count, flags, NULL);
+    }
+    for (int i = 0; i < received; i++) {
+        struct msghdr *message = &messages[i].msg_hdr;
+        struct linux_arrival *arrival = &arrivals[i];
+        arrival->length = messages[i].msg_len;
+        arrival->flags = message->msg_flags;
+        arrival->count = 0;
+        arrival->sender = (struct linux_credentials){.pid = 0, .uid = UINT32_MAX, .gid = UINT32_MAX};
+        for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
+            if (header->cmsg_level != SOL_SOCKET) continue;
+            if (header->cmsg_type == SCM_RIGHTS) {
+                arrival->count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+                memcpy(arrival->descriptors, CMSG_DATA(header), arrival->count * sizeof(int));
+            } else if (header->cmsg_type == 2 /* SCM_CREDENTIALS */) {
+                memcpy(&arrival->sender, CMSG_DATA(header), sizeof arrival->sender);
+            }
         }
     }
     return received;

@@ -139,6 +139,38 @@ import Testing
         for number in 0..<3 { #expect(await iterator.next() == "\(number)") }
     }
 
+    @Test("more datagrams than one system call receives arrive in order")
+    @EventLoop func many() async throws {
+        let (socket, peer, stream) = try receiver()
+        var iterator = stream.makeAsyncIterator()
+        for number in 0..<50 { send("\(number)", to: peer) }
+        for number in 0..<50 { #expect(await iterator.next() == "\(number)") }
+        socket.cancel()
+    }
+
+    @Test("a socket that its handler cancels delivers nothing more, and closes the descriptors that follow")
+    @EventLoop func cancelledByHandler() async throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(socketpair(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
+        let peer = OwnedDescriptor(adopting: ends[1])
+        var pipe: [Int32] = [-1, -1]
+        try #require(Glibc.pipe(&pipe) == 0)
+        let reading = OwnedDescriptor(adopting: pipe[0])
+        var received: [String] = []
+        var socket: UnixDatagramSocket?
+        socket = try UnixDatagramSocket(adopting: OwnedDescriptor(adopting: ends[0]), isHeld: true) { datagram in
+            received.append(String(decoding: datagram.bytes, as: UTF8.self))
+            if received.last == "last" { socket?.cancel() }
+        }
+        for text in ["first", "last", "after"] { send(text, to: peer) }
+        send("with", with: pipe[1], to: peer)
+        close(pipe[1])
+        socket?.resume()
+        // The pipe ends when its last writer is closed.
+        #expect(try await IOSource.wait(for: .readable, of: reading))
+        #expect(received == ["first", "last"])
+    }
+
     @Test("a suspended socket receives nothing until it is resumed")
     @EventLoop func held() async throws {
         var ends: [Int32] = [-1, -1]

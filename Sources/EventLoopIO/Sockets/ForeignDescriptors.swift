@@ -24,11 +24,12 @@ enum ForeignDescriptors {
     static func drain(_ socket: OwnedDescriptor, isStream: Bool) {
         perform {
             withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 16) { room in
-                var received: OwnedDescriptor.Received
+                var length: Int
                 repeat {
-                    received = socket.receive(into: room)
+                    let received = socket.receiveMessage(into: room)
+                    length = received.length
                     closeNow(received.descriptors)
-                } while received.count > 0 || received.count == 0 && !isStream
+                } while length > 0 || length == 0 && !isStream
             }
         }
     }

@@ -31,48 +31,46 @@ public final class OwnedDescriptor: Sendable {
 }
 
 extension OwnedDescriptor {
-    /// What was received from a socket.
-    package struct Received {
-        /// What recvmsg(2) returned: the number of bytes, 0 at the end of a stream, or -1, with its `errno`.
-        package let count: Int
-        /// Whether a datagram was longer than the room for it.
-        let isTruncated: Bool
-        /// The sender's user, if the socket reports it; else `UInt32.max`.
-        let sender: UInt32
-        /// The descriptors that came along, which must be closed (``ForeignDescriptors/close(_:)``).
-        let descriptors: [Int32]
-    }
-
-    /// Receives bytes, and everything that came with them, without waiting.
+    /// Receives messages, and everything that came with them, without waiting.
     ///
     /// There is room for all descriptors that a message can carry: the kernel would close those without room during
-    /// this call, which may block.
-    func receive(into room: UnsafeMutableRawBufferPointer) -> Received {
-        var arrival = linux_arrival()
-        var count: Int
+    /// this call, which may block. They must be closed (``ForeignDescriptors/close(_:)``).
+    ///
+    /// - Parameters:
+    ///   - maximum: the number of messages, at most `LINUX_MAX_MESSAGES`.
+    ///   - room: the same number of bytes for each message.
+    ///   - arrivals: one for each message.
+    /// - Returns: the number of messages, or -1, with its `errno`. At the end of a stream it is an empty message.
+    func receive(
+        _ maximum: Int, into room: UnsafeMutableRawBufferPointer, _ arrivals: UnsafeMutablePointer<linux_arrival>
+    ) -> Int {
+        var count: Int32
         repeat {
-            count = linux_receive(rawValue, room.baseAddress, room.count, &arrival)
+            count = linux_receive(rawValue, room.baseAddress, room.count / maximum, arrivals, UInt32(maximum))
         } while count < 0 && errno == EINTR
-        let came = Int(arrival.count)
-        let descriptors =
-            came == 0
-            ? [] : withUnsafeBytes(of: arrival.descriptors) { Array($0.bindMemory(to: Int32.self).prefix(came)) }
-        return Received(
-            count: count, isTruncated: arrival.flags & Int32(MSG_TRUNC) != 0, sender: arrival.sender.uid,
-            descriptors: descriptors)
+        return Int(count)
+    }
+
+    /// Receives one message without waiting.
+    ///
+    /// - Returns: its bytes, 0 at the end of a stream, or -1, with its `errno`; and the descriptors that came along,
+    ///   which must be closed.
+    func receiveMessage(into room: UnsafeMutableRawBufferPointer) -> (length: Int, descriptors: [Int32]) {
+        var arrival = linux_arrival()
+        return receive(1, into: room, &arrival) < 0 ? (-1, []) : (arrival.length, arrival.allDescriptors)
     }
 
     /// Receives bytes of a stream without waiting; returns what recv(2) does.
     ///
     /// Fails with `EPROTO` if descriptors came along, because no caller accepts any.
     package func receiveBytes(into room: UnsafeMutableRawBufferPointer) -> Int {
-        let received = receive(into: room)
-        guard received.descriptors.isEmpty else {
-            ForeignDescriptors.close(received.descriptors)
+        let (length, descriptors) = receiveMessage(into: room)
+        guard descriptors.isEmpty else {
+            ForeignDescriptors.close(descriptors)
             errno = EPROTO
             return -1
         }
-        return received.count
+        return length
     }
 
     /// Shuts a connection down at once, and closes unread descriptors in its queue on another thread.
@@ -96,6 +94,13 @@ extension OwnedDescriptor {
     func turnOn(_ option: Int32, of level: Int32 = SOL_SOCKET) -> Bool {
         var on: Int32 = 1
         return setsockopt(rawValue, level, option, &on, socklen_t(MemoryLayout<Int32>.size)) == 0
+    }
+}
+
+extension linux_arrival {
+    /// The descriptors that came along.
+    var allDescriptors: [Int32] {
+        count == 0 ? [] : withUnsafeBytes(of: descriptors) { Array($0.bindMemory(to: Int32.self).prefix(count)) }
     }
 }
 

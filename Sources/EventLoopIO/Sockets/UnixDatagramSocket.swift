@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLinux
 import Glibc
 
 /// A datagram, while it is handled.
@@ -28,10 +29,13 @@ public final class UnixDatagramSocket {
         case cancelled
     }
 
-    /// The buffer that all sockets share.
+    /// Memory for the datagrams of one system call, which all sockets share.
     ///
     /// Only pages that a datagram has filled take memory.
-    private static let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
+    private static let room = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity * size, alignment: 16)
+    private static let arrivals = UnsafeMutablePointer<linux_arrival>.allocate(capacity: capacity)
+    private nonisolated static let capacity = Int(LINUX_MAX_MESSAGES)
+    private nonisolated static let size = 65_536
 
     private let descriptor: OwnedDescriptor
     private var state = State.cancelled
@@ -106,23 +110,28 @@ public final class UnixDatagramSocket {
     private func receive() {
         let share = TurnShare()
         while case .reading(_, let handler) = state {
-            guard receiveOne(handler) else { return callWaiters() }
+            guard receiveSome(handler) else { return callWaiters() }
             if share.isUsedUp { break }
         }
         // Without new input, no event would continue this.
         if !whenEmpty.isEmpty { EventLoop.atNextTurn { [weak self] in self?.receive() } }
     }
 
-    /// Receives and handles the first datagram; returns false if there is none.
-    private func receiveOne(_ handler: Handler) -> Bool {
-        let received = descriptor.receive(into: Self.buffer)
-        // Closed last, because closing answers sd_notify_barrier(3).
-        defer { if !received.descriptors.isEmpty { ForeignDescriptors.close(received.descriptors) } }
-        guard received.count >= 0 else { return false }
-        handler(
-            Datagram(
-                bytes: UnsafeRawBufferPointer(rebasing: Self.buffer.prefix(received.count)),
-                isTruncated: received.isTruncated, sender: received.sender))
-        return true
+    /// Receives and handles datagrams with one system call; returns whether there may be more.
+    private func receiveSome(_ handler: Handler) -> Bool {
+        let count = descriptor.receive(Self.capacity, into: Self.room, Self.arrivals)
+        for index in 0..<max(0, count) {
+            let arrival = Self.arrivals + index
+            // Closed last, because closing answers sd_notify_barrier(3).
+            defer { if arrival.pointee.count > 0 { ForeignDescriptors.close(arrival.pointee.allDescriptors) } }
+            // The handler may have cancelled.
+            guard case .reading = state else { continue }
+            let begin = index * Self.size
+            handler(
+                Datagram(
+                    bytes: UnsafeRawBufferPointer(rebasing: Self.room[begin..<begin + arrival.pointee.length]),
+                    isTruncated: arrival.pointee.flags & Int32(MSG_TRUNC) != 0, sender: arrival.pointee.sender.uid))
+        }
+        return count == Self.capacity
     }
 }
