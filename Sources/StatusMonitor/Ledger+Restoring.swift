@@ -34,7 +34,7 @@ extension Ledger.Record {
     fileprivate init(_ memory: ServerMemory, isSelected: Bool, shift: Duration) {
         self.init(
             server: Server(name: memory.state.name), followed: memory.followed, refreshedAt: memory.refreshedAt + shift,
-            ownTimeToLive: memory.ownTimeToLive, graceEnd: memory.graceEnd.map { $0 + shift },
+            ownTimeToLive: memory.ownTimeToLive, grace: memory.graceEnd.map { .until($0 + shift, missed: nil) },
             staysStale: memory.staysStale, state: memory.state, definition: memory.definition)
         state.isSelected = isSelected
         state.isRefreshing = false
@@ -45,22 +45,21 @@ extension Ledger.Record {
     ///
     /// It is given only once, because repeated restarts must not keep an old status fresh. Returns whether it was.
     fileprivate mutating func grantGrace(at now: Moment) -> Bool {
-        guard !state.isStale, graceEnd == nil, let expiry, let time = ownTimeToLive ?? definition.timeToLive,
+        guard !state.isStale, grace == nil, let expiry, let time = ownTimeToLive ?? definition.timeToLive,
             isStale(at: now) || expiry < now.boot + (definition.interval ?? .zero)
         else { return false }
-        let (wasMissed, grace) = (isStale(at: now), definition.interval ?? time)
-        graceEnd = now.boot + grace
-        if wasMissed { missedGrace = grace }
+        let length = definition.interval ?? time
+        grace = .until(now.boot + length, missed: isStale(at: now) ? length : nil)
         explainGrace()
         return true
     }
 
     /// Explains in the message why an overdue server is not stale; a failure's reason takes precedence.
     mutating func explainGrace() {
-        guard let missedGrace, expiry != nil, !state.isStale, state.status != nil, state.phase != .failed else {
-            return
-        }
-        state.message = "\(Self.graceReason); it becomes stale \(TimeSpan.text(missedGrace)) after the restart"
+        guard case .until(_, let missed?) = grace, expiry != nil, !state.isStale, state.status != nil,
+            state.phase != .failed
+        else { return }
+        state.message = "\(Self.graceReason); it becomes stale \(TimeSpan.text(missed)) after the restart"
     }
 
     private static let graceReason = "its time to live ended while statusd was down"
@@ -68,8 +67,8 @@ extension Ledger.Record {
     /// Ends the grace period; returns whether there was one.
     @discardableResult
     mutating func endGrace() -> Bool {
-        guard graceEnd != nil else { return false }
-        (graceEnd, missedGrace) = (nil, nil)
+        guard grace != nil else { return false }
+        grace = nil
         if state.status != nil, state.message?.utf8.starts(with: Self.graceReason.utf8) ?? false { state.message = nil }
         return true
     }

@@ -6,6 +6,9 @@ extension Ledger.Record {
     /// The time since boot at which the status, or the lack of one, becomes stale; nil if it never does.
     var expiry: Duration? { (ownTimeToLive ?? definition.timeToLive).map { max(refreshedAt + $0, graceEnd ?? .zero) } }
 
+    /// The end of the grace period, if there is one.
+    var graceEnd: Duration? { if case .until(let end, _) = grace { end } else { nil } }
+
     /// Whether the status is older than its time to live.
     func isStale(at now: Moment) -> Bool { staysStale || expiry.map { $0 <= now.boot } ?? false }
 

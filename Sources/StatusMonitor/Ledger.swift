@@ -45,14 +45,17 @@ struct Ledger {
         var refreshedAt: Duration
         /// The time to live that its program requested, which overrides the configured one.
         var ownTimeToLive: Duration?
-        /// The end of the grace period: when an overdue server becomes stale after a restart.
-        var graceEnd: Duration?
-        /// The length of the grace period, if the time to live ended while statusd was down.
-        var missedGrace: Duration?
+        var grace: Grace?
         /// Whether the status stays stale until the next sign of life, even if its time to live was extended.
         var staysStale = false
         var state: ServerState
         var definition: ServerDefinition
+    }
+
+    /// The grace period of an overdue server after a restart; kept outside the record, because few servers have one.
+    indirect enum Grace {
+        /// When the server becomes stale; and the period's length, if the time to live ended while statusd was down.
+        case until(Duration, missed: Duration?)
     }
 
     var epoch: Epoch
@@ -257,7 +260,7 @@ extension Ledger.Record {
             let message = state.message
             begin()
             // Keep the message about the grace period.
-            if graceEnd != nil, state.status != nil, definition.failure == nil, message != old.failure {
+            if grace != nil, state.status != nil, definition.failure == nil, message != old.failure {
                 state.message = message
             }
             explainGrace()

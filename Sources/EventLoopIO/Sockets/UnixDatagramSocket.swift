@@ -66,6 +66,15 @@ public final class UnixDatagramSocket {
         receive()
     }
 
+    /// Replaces the handler, from the next datagram on.
+    public func setHandler(_ handler: @escaping Handler) {
+        switch state {
+        case .held(let source, _): state = .held(source, handler)
+        case .reading(let source, _): state = .reading(source, handler)
+        case .cancelled: break
+        }
+    }
+
     /// Refuses further datagrams; their senders get an error.
     private func refuse() { shutdown(descriptor.rawValue, Int32(SHUT_RD)) }
 
@@ -109,8 +118,8 @@ public final class UnixDatagramSocket {
     /// Receives datagrams until the share of the turn is used up.
     private func receive() {
         let share = TurnShare()
-        while case .reading(_, let handler) = state {
-            guard receiveSome(handler) else { return callWaiters() }
+        while case .reading = state {
+            guard receiveSome() else { return callWaiters() }
             if share.isUsedUp { break }
         }
         // Without new input, no event would continue this.
@@ -118,14 +127,14 @@ public final class UnixDatagramSocket {
     }
 
     /// Receives and handles datagrams with one system call; returns whether there may be more.
-    private func receiveSome(_ handler: Handler) -> Bool {
+    private func receiveSome() -> Bool {
         let count = descriptor.receive(Self.capacity, into: Self.room, Self.arrivals)
         for index in 0..<max(0, count) {
             let arrival = Self.arrivals + index
             // Closed last, because closing answers sd_notify_barrier(3).
             defer { if arrival.pointee.count > 0 { ForeignDescriptors.close(arrival.pointee.allDescriptors) } }
-            // The handler may have cancelled.
-            guard case .reading = state else { continue }
+            // The handler may have cancelled, or replaced itself.
+            guard case .reading(_, let handler) = state else { continue }
             let begin = index * Self.size
             handler(
                 Datagram(

@@ -16,9 +16,9 @@ final class ServerSources {
         /// The source is running; nil if the server needs none.
         case running((any Source)?)
         /// The server was added by a post to an earlier run; its notify socket is opened in a later turn.
-        case pending(SourceMemory)
+        indirect case pending(SourceMemory)
         /// The server cannot be followed now.
-        case failed(Failed)
+        indirect case failed(Failed)
     }
 
     private struct Failed {

@@ -24,8 +24,6 @@ public final class NotifySource {
     private var state = NotifyState()
     private var access: AccessPolicy
     private var socket: UnixDatagramSocket?
-    /// The users whose messages to ``socket`` are ignored.
-    private var ignored = IgnoredUsers()
     /// The previous socket, while senders may still use it.
     private var formerSocket: UnixDatagramSocket?
     private var timer: TimerSource?
@@ -36,12 +34,6 @@ public final class NotifySource {
 
     /// How long a replaced socket is still read from.
     private static let grace = Duration.seconds(1)
-
-    /// The users who can still reach a socket, but whose messages are ignored.
-    @EventLoop
-    private final class IgnoredUsers {
-        var users: Set<UInt32> = []
-    }
 
     /// Opens the server's socket; the kernel lets only these processes send to it.
     ///
@@ -56,7 +48,7 @@ public final class NotifySource {
         self.server = server
         self.environment = environment
         self.access = access
-        socket = try makeSocket(try UnixSocket.bindDatagram(at: path, restrict: access.apply(toFile:)), ignored)
+        socket = try makeSocket(try UnixSocket.bindDatagram(at: path, restrict: access.apply(toFile:)))
         Self.count += 1
         if let predecessor {
             (state, times) = (predecessor.state, predecessor.times)
@@ -79,21 +71,20 @@ public final class NotifySource {
     /// handled first.
     func open(for access: AccessPolicy) throws(IOError) {
         if isReachable(for: access) { return }
-        let (before, ignored) = (self.ignored, IgnoredUsers())
         let next = try makeSocket(
             try hasPath
                 ? UnixSocket.replaceDatagram(at: path, restrict: access.apply(toFile:))
                 : UnixSocket.bindDatagram(at: path, restrict: access.apply(toFile:)),
-            ignored, isHeld: true)
+            isHeld: true)
         endFormerSocket()
         let gone = self.access.users(missingIn: access)
         self.access = access
         revoked.formUnion(gone)
         formerSocket = socket
-        (socket, self.ignored) = (next, ignored)
+        socket = next
         // Keep the order of messages: the new socket is read from only after the former one.
-        formerSocket?.receiveAll {
-            before.users = gone
+        formerSocket?.receiveAll { [formerSocket] in
+            formerSocket?.setHandler { if !gone.contains($0.sender) { self.receive($0) } }
             self.forget(gone)
             self.revoked.subtract(gone)
             next.resume()
@@ -103,11 +94,9 @@ public final class NotifySource {
     }
 
     private func makeSocket(
-        _ descriptor: OwnedDescriptor, _ ignored: IgnoredUsers, isHeld: Bool = false
+        _ descriptor: OwnedDescriptor, isHeld: Bool = false
     ) throws(IOError) -> UnixDatagramSocket {
-        try UnixDatagramSocket(adopting: descriptor, isHeld: isHeld) { datagram in
-            if !ignored.users.contains(datagram.sender) { self.receive(datagram) }
-        }
+        try UnixDatagramSocket(adopting: descriptor, isHeld: isHeld) { self.receive($0) }
     }
 
     /// Closes the former socket after handling all its messages.

@@ -22,7 +22,8 @@ public struct AccessPolicy: Sendable, Equatable {
 
     public func allowing(users: [UInt32]) -> AccessPolicy {
         var policy = self
-        policy.users += users
+        // Thousands of servers share one array.
+        if !users.isEmpty { policy.users += users }
         return policy
     }
 

@@ -13,6 +13,8 @@ public struct Accounts: Sendable {
 
     /// The failed lookups, with their reasons.
     public private(set) var failures: [String] = []
+    /// The processes that may make changes: those of root, the daemon's user and the group `statusd`.
+    public private(set) var access = AccessPolicy()
     private var group: UInt32?
     private var users: [String: UInt32] = [:]
 
@@ -27,6 +29,7 @@ public struct Accounts: Sendable {
         group: LookUp = UserDatabase.group(named:)
     ) {
         self.group = lookUp(Self.groupName, before: before.group, in: group)
+        if let group = self.group { access = AccessPolicy(groups: [group]) }
         for case .user(let name) in sources.lazy.flatMap(\.base.requirements) where users[name] == nil {
             users[name] = lookUp(name, before: before.users[name], in: user)
         }
@@ -40,9 +43,6 @@ public struct Accounts: Sendable {
             return before
         }
     }
-
-    /// The processes that may make changes: those of root, the daemon's user and the group `statusd`.
-    public var access: AccessPolicy { AccessPolicy(groups: group.map { [$0] } ?? []) }
 
     /// The processes that may send to at least one notify socket.
     public var senders: AccessPolicy { access.allowing(users: users.values.sorted()) }
