@@ -75,9 +75,9 @@ struct linux_arrival {
     int descriptors[LINUX_MAX_DESCRIPTORS];
 };
 
-/* Receives up to `count` messages without waiting, with `size` bytes of room for each; returns their number, or -1. There
-   is room for all descriptors of a message, because the kernel closes those without room during the call, which may
-   block. */
+/* Receives up to `count` messages without waiting, with `size` bytes of room for each; returns their number, or -1.
+   There is room for all descriptors of a message, because the kernel closes those without room during the call, which
+   may block. */
 static inline int linux_receive(int fd, void *bytes, size_t size, struct linux_arrival *arrivals, unsigned count) {
     union {
         struct cmsghdr header;
