@@ -90,7 +90,7 @@ import Testing
             }
         }
         let socket = try await TCPSocket.connect(
-            to: "127.0.0.1", port: UInt16(bigEndian: address.sin_port), timeout: .seconds(10))
+            to: "127.0.0.1", port: UInt16(bigEndian: address.sin_port), timeout: .seconds(600))
         let peer = OwnedDescriptor(adopting: accept(listener.rawValue, nil, nil))
         var linger = Glibc.linger(l_onoff: 1, l_linger: seconds)
         setsockopt(socket.rawValue, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))

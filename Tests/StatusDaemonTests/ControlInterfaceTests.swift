@@ -40,7 +40,9 @@ import Varlink
         // Unstructured: both run until the body has ended.
         let tasks = [Task { try await service.run() }, Task { await watcher.run() }]
         if let listener {
-            try await body(.connect(to: .tcp(host: "127.0.0.1", port: port(of: listener))))
+            // The limit must not decide: all tests run at once, also under the sanitizers.
+            let address = VarlinkAddress.tcp(host: "127.0.0.1", port: port(of: listener))
+            try await body(.connect(to: address, timeout: .seconds(600)))
         } else {
             let (ours, theirs) = try UnixSocket.makePair()
             service.add(theirs)
