@@ -47,7 +47,7 @@ public final class UnixDatagramSocket {
     /// - Parameters:
     ///   - descriptor: the socket.
     ///   - isHeld: whether to read nothing before ``resume()``.
-    ///   - handler: called with each datagram.
+    ///   - handler: called with each datagram; it must not make a socket read, because all share their memory.
     public init(
         adopting descriptor: OwnedDescriptor, isHeld: Bool = false, handler: @escaping Handler
     ) throws(IOError) {
@@ -103,7 +103,7 @@ public final class UnixDatagramSocket {
 
     /// Receives the datagrams in the queue, then calls `body`; at once if the socket was cancelled.
     ///
-    /// It uses no more than this socket's share of each turn.
+    /// It uses this socket's share of each turn, and the datagrams of one system call more.
     public func receiveAll(then body: @escaping @EventLoop () -> Void) {
         whenEmpty.append(body)
         if case .cancelled = state { callWaiters() } else { receive() }
@@ -128,7 +128,10 @@ public final class UnixDatagramSocket {
 
     /// Receives and handles datagrams with one system call; returns whether there may be more.
     private func receiveSome() -> Bool {
-        let count = descriptor.receive(Self.capacity, into: Self.room, Self.arrivals)
+        // One for each microsecond of the share, so that many busy sockets do not make a turn long.
+        let maximum = min(Self.capacity, max(1, Int(EventLoop.executor.share / 1000)))
+        let room = UnsafeMutableRawBufferPointer(rebasing: Self.room.prefix(maximum * Self.size))
+        let count = descriptor.receive(maximum, into: room, Self.arrivals)
         for index in 0..<max(0, count) {
             let arrival = Self.arrivals + index
             // Closed last, because closing answers sd_notify_barrier(3).
@@ -138,9 +141,9 @@ public final class UnixDatagramSocket {
             let begin = index * Self.size
             handler(
                 Datagram(
-                    bytes: UnsafeRawBufferPointer(rebasing: Self.room[begin..<begin + arrival.pointee.length]),
+                    bytes: UnsafeRawBufferPointer(rebasing: room[begin..<begin + arrival.pointee.length]),
                     isTruncated: arrival.pointee.flags & Int32(MSG_TRUNC) != 0, sender: arrival.pointee.sender.uid))
         }
-        return count == Self.capacity
+        return count == maximum
     }
 }
