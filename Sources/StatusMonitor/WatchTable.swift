@@ -80,6 +80,4 @@ struct WatchTable {
 struct WatchWake {
     let reader: @Sendable (WatchUrgency) -> Void
     let urgency: WatchUrgency
-
-    func callAsFunction() { reader(urgency) }
 }

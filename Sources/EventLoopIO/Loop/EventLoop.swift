@@ -29,7 +29,7 @@ public actor EventLoop {
         GlobalExecutor.install()
         // Unstructured, because it has no parent task: the process ends with it.
         Task { exit(await body()) }
-        executor.run()
+        assumeIsolated { executor.run() }
     }
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { Self.executor.asUnownedSerialExecutor() }
@@ -58,18 +58,29 @@ public actor EventLoop {
         if executor.isCurrent { body() } else { executor.enqueue(body) }
     }
 
-    /// Runs `body` at the end of the current turn, after the jobs that the turn created and before the loop waits.
+    /// Runs `body` on the loop with an object, as ``perform(_:)`` does.
     ///
-    /// Use it for work that one pass does for many callers, such as a flush after a batch of messages.
-    @EventLoop public static func atEndOfTurn(_ body: @escaping @EventLoop () -> Void) {
-        executor.endOfTurn.append(unsafeBitCast(body, to: (() -> Void).self))
+    /// If the caller is on the loop and `body` captures nothing, this needs no memory.
+    public nonisolated static func perform<Object: AnyObject & Sendable>(
+        with object: Object, _ body: @escaping @EventLoop @Sendable (Object) -> Void
+    ) {
+        guard executor.isCurrent else { return perform { body(object) } }
+        unsafeBitCast(body, to: (@Sendable (Object) -> Void).self)(object)
     }
+
+    /// Runs `body` at the end of the current turn, after the jobs that the turn created and before the loop waits.
+    @EventLoop public static func atEndOfTurn(_ body: @escaping @EventLoop () -> Void) {
+        atEndOfTurn(EndOfTurnClosure(body: body))
+    }
+
+    /// Lets an object do its work at the end of the current turn, as ``atEndOfTurn(_:)-(()->Void)`` does.
+    @EventLoop public static func atEndOfTurn(_ work: any EndOfTurnWork) { executor.endOfTurn.append(work) }
 
     /// Runs `body` in the next turn that has time for it, after the loop has checked for new events.
     ///
     /// Use it after a ``TurnShare`` is used up.
     @EventLoop public static func atNextTurn(_ body: @escaping @EventLoop () -> Void) {
-        executor.nextTurn.append(unsafeBitCast(body, to: (() -> Void).self))
+        executor.nextTurn.append(body)
     }
 
     /// Runs `body` isolated to the loop, or stops the process if the caller is not on the loop's thread.
@@ -88,6 +99,19 @@ public actor EventLoop {
         }
     }
     #sourceLocation()
+}
+
+/// What does one pass of work for many callers at the end of a turn, such as a flush after a batch of messages.
+@EventLoop
+public protocol EndOfTurnWork {
+    /// Does the work; the turn has no more jobs.
+    func turnEnds()
+}
+
+private struct EndOfTurnClosure: EndOfTurnWork {
+    let body: @EventLoop () -> Void
+
+    func turnEnds() { body() }
 }
 
 extension EventLoop {

@@ -4,69 +4,37 @@ import CLinux
 import CSystemd
 import DequeModule
 import Glibc
-import Synchronization
 
 /// The thread that waits for descriptors and sd-event's timers, and runs the jobs of Swift's concurrency in between.
 ///
 /// It is not a `TaskExecutor`. If a task preferred it, each asynchronous function that the task enters would move its
 /// job behind all others (<https://github.com/swiftlang/swift/issues/85668>).
 ///
-/// Unchecked, because properties that are used on the thread only are not shared. The others are constant or locked.
+/// Unchecked, because its properties are isolated to the loop, constant or locked.
 final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
-    private enum Job {
-        /// A job of an actor whose executor this is.
-        case isolated(UnownedJob)
-        /// A job of Swift's global executor (``EventLoop/runProcess(_:)``).
-        case concurrent(UnownedJob)
-        /// A closure of ``EventLoop/perform(_:)``.
-        case closure(@Sendable () -> Void)
-    }
-
-    /// Jobs taken from the inbox, and how many of them have run.
-    private struct Backlog {
-        var jobs: [Job] = []
-        var next = 0
-
-        var count: Int { jobs.count - next }
-        var isEmpty: Bool { count == 0 }
-
-        mutating func clear() {
-            jobs.removeAll(keepingCapacity: true)
-            next = 0
-        }
-    }
-
-    private struct Inbox {
-        var jobs: [Job] = []
-        /// Whether the loop waits or is about to, so that a new job must wake it.
-        var isAsleep = false
-    }
-
     /// The loop checks the time after this many jobs, so that many jobs cannot delay events.
     private static let jobsPerRound = 16
 
-    private let inbox = Mutex(Inbox())
+    private let inbox = JobInbox()
     private let wakeUp: Int32
     private let sdEvent: OpaquePointer
     /// The descriptors of ``IOSource``s and of the loop itself; used on the thread only.
     let pollSet = PollSet()
-    /// The closures of ``EventLoop/atEndOfTurn(_:)``; used on the thread only.
-    var endOfTurn: Deque<() -> Void> = []
-    /// The closures of ``EventLoop/atNextTurn(_:)``; used on the thread only.
-    var nextTurn: Deque<() -> Void> = []
-    /// How much of this turn each ready descriptor and closure may take, in nanoseconds; used on the thread only.
-    private(set) var share = EventLoopExecutor.turn
+    /// The work of ``EventLoop/atEndOfTurn(_:)``.
+    @EventLoop var endOfTurn: Deque<any EndOfTurnWork> = []
+    /// The closures of ``EventLoop/atNextTurn(_:)``.
+    @EventLoop var nextTurn: Deque<@EventLoop () -> Void> = []
+    /// How much of this turn each ready descriptor and closure may take, in nanoseconds.
+    @EventLoop private(set) var share = EventLoopExecutor.turn
 
-    /// The number of this turn, for tests; used on the thread only.
-    private(set) var turnNumber: UInt64 = 0
+    /// The number of this turn, for tests.
+    @EventLoop private(set) var turnNumber: UInt64 = 0
 
-    /// How long a busy turn should last, in nanoseconds.
-    ///
-    /// A client may have to wait for several turns.
+    /// How long a busy turn should last, in nanoseconds; a client may have to wait for several turns.
     private static let turn: UInt64 = 1_000_000
 
-    /// Whether sd-event must check its timers before the loop waits; used on the thread only.
-    private var mustPrepare = true
+    /// Whether sd-event must check its timers before the loop waits.
+    @EventLoop private var mustPrepare = true
 
     init() {
         var event: OpaquePointer?
@@ -82,14 +50,14 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         precondition(failure == 0, "cannot start the event loop: out of memory")
     }
 
-    /// The sd-event loop, for adding a timer; used on the thread only.
-    var event: OpaquePointer {
+    /// The sd-event loop, for adding a timer.
+    @EventLoop var event: OpaquePointer {
         sourceChanged()
         return sdEvent
     }
 
-    /// Makes sd-event check its timers before the loop waits, because one changed; used on the thread only.
-    func sourceChanged() { mustPrepare = true }
+    /// Makes sd-event check its timers before the loop waits, because one changed.
+    @EventLoop func sourceChanged() { mustPrepare = true }
 
     /// Runs the loop on its own thread.
     func startThread() {
@@ -114,33 +82,25 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
 
     func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
-    private func enqueue(_ job: Job) {
-        let mustWake = inbox.withLock { inbox in
-            inbox.jobs.append(job)
-            defer { inbox.isAsleep = false }
-            return inbox.isAsleep
-        }
-        if mustWake { eventfd_write(wakeUp, 1) }
+    private func enqueue(_ job: JobInbox.Job) {
+        if inbox.append(job) { eventfd_write(wakeUp, 1) }
     }
 
     // MARK: The loop
 
     /// Runs the loop; never returns.
-    func run() -> Never {
-        var backlog = Backlog()
+    @EventLoop func run() -> Never {
+        var backlog: Deque<JobInbox.Job> = []
         while true {
             // A timer may have created jobs, so the loop does not wait after dispatching one.
             let hasDispatched = runWhatIsDue(&backlog)
-            let mayWait = inbox.withLock { inbox in
-                inbox.isAsleep = inbox.jobs.isEmpty && backlog.isEmpty && !hasDispatched && nextTurn.isEmpty
-                return inbox.isAsleep
-            }
+            let mayWait = backlog.isEmpty && !hasDispatched && nextTurn.isEmpty && inbox.fallAsleep()
             if pollSet.wait(mayWait: mayWait) { mustPrepare = true }
-            if mayWait { inbox.withLock { $0.isAsleep = false } }
+            if mayWait { inbox.wakeUp() }
             turnNumber &+= 1
             share = Self.turn / UInt64(max(1, pollSet.readyCount + nextTurn.count))
-            EventLoop.assumeIsolated { pollSet.dispatch(wakeUp: wakeUp) }
-            runNextTurn()
+            pollSet.dispatch(wakeUp: wakeUp)
+            if !nextTurn.isEmpty { runNextTurn() }
         }
     }
 
@@ -149,7 +109,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     /// If each turn ran only one timer, each further one that is due would be a turn late.
     ///
     /// - Returns: whether there is more to do in this turn.
-    private func runWhatIsDue(_ backlog: inout Backlog) -> Bool {
+    @EventLoop private func runWhatIsDue(_ backlog: inout Deque<JobInbox.Job>) -> Bool {
         let share = TurnShare(nanoseconds: Self.turn)
         while true {
             repeat {
@@ -164,7 +124,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     /// Runs the closures that waited for this turn, in order, until the turn is used up; at least one.
     ///
     /// The rest wait for the next turn, so that many costly ones do not delay what becomes ready meanwhile.
-    private func runNextTurn() {
+    @EventLoop private func runNextTurn() {
         let share = TurnShare(nanoseconds: Self.turn)
         var count = nextTurn.count
         while count > 0, let body = nextTurn.popFirst() {
@@ -175,7 +135,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     }
 
     /// Lets sd-event check its timers and dispatch one that is due; returns whether there was one.
-    private func dispatchSDEvent() -> Bool {
+    @EventLoop private func dispatchSDEvent() -> Bool {
         mustPrepare = false
         let result = sd_event_run(sdEvent, 0)
         precondition(result >= 0, "the event loop failed: \(String(cString: strerror(-result)))")
@@ -188,26 +148,18 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     ///
     /// It runs at least one round, and a quarter of the waiting jobs. Without the quarter, events could create jobs
     /// faster than they run for as long as the system is busy with other processes.
-    private func runJobs(_ backlog: inout Backlog, _ share: TurnShare) {
-        var least = backlog.isEmpty ? 0 : (backlog.count + inbox.withLock { $0.jobs.count }) / 4
+    @EventLoop private func runJobs(_ backlog: inout Deque<JobInbox.Job>, _ share: TurnShare) {
+        var least = backlog.isEmpty ? 0 : (backlog.count + inbox.count) / 4
         repeat {
-            if backlog.isEmpty {
-                backlog.clear()
-                inbox.withLock { swap(&$0.jobs, &backlog.jobs) }
-                if backlog.isEmpty { return }
-            }
-            let end = min(backlog.jobs.count, backlog.next + Self.jobsPerRound)
-            least -= end - backlog.next
-            while backlog.next < end {
-                backlog.next += 1
-                run(backlog.jobs[backlog.next - 1])
-            }
+            if backlog.isEmpty { inbox.swapJobs(&backlog) }
+            let count = min(backlog.count, Self.jobsPerRound)
+            if count == 0 { return }
+            for _ in 0..<count { backlog.popFirst().map(run) }
+            least -= count
         } while least > 0 || !share.isUsedUp
-        // Releases what the closures hold before the loop waits.
-        if backlog.isEmpty { backlog.clear() }
     }
 
-    private func run(_ job: Job) {
+    private func run(_ job: JobInbox.Job) {
         switch job {
         case .isolated(let job): job.runSynchronously(on: asUnownedSerialExecutor())
         case .concurrent(let job): job.runSynchronously(on: .concurrent)
@@ -215,11 +167,11 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         }
     }
 
-    private func runEndOfTurn() {
+    @EventLoop private func runEndOfTurn() {
         while !endOfTurn.isEmpty {
-            // Jobs that these closures create come before closures that they append.
-            for _ in 0..<endOfTurn.count { endOfTurn.popFirst()?() }
-            if inbox.withLock({ !$0.jobs.isEmpty }) { return }
+            // Jobs that this work creates come before work that it appends.
+            for _ in 0..<endOfTurn.count { endOfTurn.popFirst()?.turnEnds() }
+            if inbox.count > 0 { return }
         }
     }
 }

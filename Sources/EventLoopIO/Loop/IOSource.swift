@@ -6,37 +6,20 @@ import Glibc
 /// Calls a handler on the loop whenever a descriptor is ready.
 @EventLoop
 public final class IOSource {
-    /// What a descriptor is ready for.
+    /// What a descriptor is ready for, as in epoll_ctl(2).
     public struct Events: OptionSet, Sendable {
-        public let rawValue: UInt8
+        public let rawValue: UInt32
 
-        public init(rawValue: UInt8) { self.rawValue = rawValue }
+        public init(rawValue: UInt32) { self.rawValue = rawValue }
 
         /// The descriptor has input, or the peer has closed.
-        public static let readable = Events(rawValue: 1)
+        public static var readable: Events { Events(rawValue: EPOLLIN.rawValue) }
         /// The descriptor has room for output.
-        public static let writable = Events(rawValue: 2)
-        /// Both directions are closed.
-        ///
-        /// It is reported whenever ``events`` is not empty.
-        public static let hangUp = Events(rawValue: 4)
-        /// The descriptor has an error.
-        ///
-        /// It is reported whenever ``events`` is not empty.
-        public static let error = Events(rawValue: 8)
-
-        init(epoll: UInt32) {
-            var events: Events = []
-            if epoll & EPOLLIN.rawValue != 0 { events.insert(.readable) }
-            if epoll & EPOLLOUT.rawValue != 0 { events.insert(.writable) }
-            if epoll & EPOLLHUP.rawValue != 0 { events.insert(.hangUp) }
-            if epoll & EPOLLERR.rawValue != 0 { events.insert(.error) }
-            self = events
-        }
-
-        var epoll: UInt32 {
-            (contains(.readable) ? EPOLLIN.rawValue : 0) | (contains(.writable) ? EPOLLOUT.rawValue : 0)
-        }
+        public static var writable: Events { Events(rawValue: EPOLLOUT.rawValue) }
+        /// Both directions are closed; reported unless ``events`` is empty.
+        public static var hangUp: Events { Events(rawValue: EPOLLHUP.rawValue) }
+        /// The descriptor has an error; reported unless ``events`` is empty.
+        public static var error: Events { Events(rawValue: EPOLLERR.rawValue) }
     }
 
     /// The descriptor, until the source is cancelled.
@@ -115,7 +98,7 @@ public final class IOSource {
 
     private func control(_ operation: Int32, _ key: UInt64) -> Int32 {
         guard let descriptor = descriptor?.rawValue else { return EBADF }
-        return EventLoop.executor.pollSet.control(operation, descriptor, events.epoll, key: key)
+        return EventLoop.executor.pollSet.control(operation, descriptor, events.rawValue, key: key)
     }
 
     func fire(_ ready: Events) {

@@ -17,7 +17,8 @@ func runEventLoop(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointe
     guard let context else { return nil }
     becomeEventLoopThread()
     pthread_setname_np(pthread_self(), "sd-event")
-    Unmanaged<EventLoopExecutor>.fromOpaque(context).takeRetainedValue().run()
+    let executor = Unmanaged<EventLoopExecutor>.fromOpaque(context).takeRetainedValue()
+    EventLoop.assumeIsolated { executor.run() }
 }
 
 /// Makes the caller's thread the event loop's.

@@ -82,8 +82,7 @@ final class PollSet {
             let slot = slots[Int(key & 0xFFFF_FFFF)]
             // An earlier handler may have cancelled the source.
             guard UInt64(slot.generation) == key >> 32, let source = slot.source else { continue }
-            let events = IOSource.Events(epoll: ready[index].events)
-            source.takeUnretainedValue().fire(events)
+            source.takeUnretainedValue().fire(IOSource.Events(rawValue: ready[index].events))
         }
     }
 }

@@ -34,8 +34,11 @@ final class EventStream {
         let watch = try monitor.watch(
             target, updates: parameters.updates ?? false, since: parameters.since,
             mayComeLater: parameters.mayComeLater ?? false
-        ) { [weak self] urgency in
-            EventLoop.perform { urgency == .overdue ? self?.stream?.wakeNow() : self?.stream?.wake() }
+        ) { urgency in
+            switch urgency {
+            case .overdue: EventLoop.perform(with: self) { $0.stream?.wakeNow() }
+            case .routine: EventLoop.perform(with: self) { $0.stream?.wake() }
+            }
         }
         // This object and the stream keep each other alive until the stream is closed.
         stream = call.stream { writer in

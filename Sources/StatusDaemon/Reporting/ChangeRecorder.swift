@@ -6,7 +6,7 @@ import StatusMonitor
 
 /// Reads every change from the event log, for the journal and the history.
 @EventLoop
-final class ChangeRecorder {
+final class ChangeRecorder: EndOfTurnWork {
     private let monitor: StatusMonitor
     private let sinks: [any ChangeSink]
     private let clock: @Sendable () -> Moment
@@ -27,7 +27,7 @@ final class ChangeRecorder {
         self.monitor = monitor
         self.sinks = sinks
         self.clock = clock
-        watch = try monitor.watch(.all) { [weak self] urgency in EventLoop.perform { self?.wake(urgency) } }
+        watch = try monitor.watch(.all) { [weak self] urgency in self?.wake(urgency) }
         read()
     }
 
@@ -37,14 +37,22 @@ final class ChangeRecorder {
         watch = nil
     }
 
-    private func wake(_ urgency: WatchUrgency) {
-        if urgency == .overdue { return read() }
+    private nonisolated func wake(_ urgency: WatchUrgency) {
+        switch urgency {
+        case .overdue: EventLoop.perform(with: self) { $0.read() }
+        case .routine: EventLoop.perform(with: self) { $0.scheduleReading() }
+        }
+    }
+
+    private func scheduleReading() {
         guard !isReadScheduled else { return }
         isReadScheduled = true
-        EventLoop.atEndOfTurn { [weak self] in
-            self?.isReadScheduled = false
-            self?.read()
-        }
+        EventLoop.atEndOfTurn(self)
+    }
+
+    func turnEnds() {
+        isReadScheduled = false
+        read()
     }
 
     /// Records all changes up to now.

@@ -148,7 +148,7 @@ public final class VarlinkConnection {
 
     private func ready(_ events: IOSource.Events) {
         // A closed connection is noticed when the next reply is requested, because earlier replies must be read first.
-        guard transport.interest.contains(.input), !events.isDisjoint(with: [.readable, .hangUp, .error]) else {
+        guard transport.interest.contains(.readable), !events.isDisjoint(with: [.readable, .hangUp, .error]) else {
             return
         }
         let result = transport.read()
@@ -171,7 +171,7 @@ public final class VarlinkConnection {
     /// Takes read messages while the machine wants them, and keeps reading if it wants more.
     private func takeMessages() {
         while machine.wantsMessage, let message = transport.input.takeMessage() { take(message) }
-        transport.interest = machine.wantsMessage ? .input : []
+        transport.interest = machine.wantsMessage ? .readable : []
     }
 
     private func take(_ message: UnsafeRawBufferPointer) {

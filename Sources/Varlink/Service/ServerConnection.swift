@@ -41,7 +41,7 @@ final class ServerConnection {
         // `unowned` is safe: the service keeps the connection until it is closed. After that, the transport makes no
         // calls.
         try transport.open { [unowned self] in ready($0) }
-        transport.interest = .input
+        transport.interest = .readable
     }
 
     /// The client with its supplementary groups.
@@ -82,7 +82,6 @@ final class ServerConnection {
     }
 
     private func perform(_ effects: ConnectionStateMachine.Effects) {
-        if effects.isEmpty { return }
         if effects.contains(.dropOutput) { transport.dropOutput() }
         if effects.contains(.abandonCall) { abandonCall() }
         if effects.contains(.wakeStream) { stream?.enqueue() }
@@ -94,11 +93,9 @@ final class ServerConnection {
         let call = waitingCall
         waitingCall = nil
         pieces = nil
-        closeStream()
+        stream.take()?.close()
         call?.abandon()
     }
-
-    private func closeStream() { stream.take()?.close() }
 
     private func resume() {
         machine.resume()
@@ -108,14 +105,14 @@ final class ServerConnection {
 
     /// Tells the loop which events to wait for, or closes the connection if nothing is left to do.
     func settle() {
-        var interest: Transport.Interest
+        var interest: IOSource.Events
         switch machine.settle(unsent: transport.unsentCount) {
-        case .input: interest = .input
+        case .input: interest = .readable
         case .departure: interest = .hangUp
         case .nothing: interest = []
         case .end: return close()
         }
-        if machine.isWriting || stream?.isFull == true { interest.insert(.room) }
+        if machine.isWriting || stream?.isFull == true { interest.insert(.writable) }
         transport.interest = interest
     }
 
@@ -143,6 +140,7 @@ final class ServerConnection {
 
     /// Writes more pieces, while the client takes them and the connection has time in this turn.
     private func writePieces() {
+        guard machine.isWriting else { return }
         let share = TurnShare()
         while machine.isWriting, var message = pieces.take() {
             let hasMore = transport.write(&message, upTo: service.limits.maximumUnsentBytes, within: share)
@@ -163,7 +161,7 @@ final class ServerConnection {
     /// The current call has been answered.
     func callEnded() {
         waitingCall = nil
-        closeStream()
+        stream.take()?.close()
         perform(machine.callEnded())
     }
 
@@ -239,18 +237,14 @@ final class ServerConnection {
         guard mayHandle else { return }
         let limit = service.limits.maximumMessageBytes
         if machine.isReadable || transport.input.hasMessage() {
-            continueNextTurn()
+            guard machine.queue() else { return }
+            EventLoop.atNextTurn {
+                self.machine.turnCame()
+                self.handleMessages(hasWaited: true)
+                self.settle()
+            }
         } else if transport.input.count > limit {
             refuseLongMessage(limit)
-        }
-    }
-
-    private func continueNextTurn() {
-        guard machine.queue() else { return }
-        EventLoop.atNextTurn {
-            self.machine.turnCame()
-            self.handleMessages(hasWaited: true)
-            self.settle()
         }
     }
 

@@ -23,10 +23,19 @@ public final class VarlinkStream {
     }
 
     /// What a stream has until it is closed.
-    private struct Open {
+    private final class Open {
         let connection: ServerConnection
         let produce: @EventLoop (inout JSONWriter) -> Bool
         let onClose: @EventLoop () -> Void
+
+        init(
+            _ connection: ServerConnection, _ produce: @escaping @EventLoop (inout JSONWriter) -> Bool,
+            _ onClose: @escaping @EventLoop () -> Void
+        ) {
+            self.connection = connection
+            self.produce = produce
+            self.onClose = onClose
+        }
     }
 
     private let call: VarlinkCall
@@ -42,7 +51,7 @@ public final class VarlinkStream {
         onClose: @escaping @EventLoop () -> Void
     ) {
         self.call = call
-        open = Open(connection: connection, produce: produce, onClose: onClose)
+        open = Open(connection, produce, onClose)
     }
 
     /// Whether the stream has ended or its client has left.
@@ -185,7 +194,7 @@ public final class VarlinkStream {
 /// They write before the loop reads more input, so a client that keeps up misses nothing. If all streams together take
 /// long, the rest continue in the next turn, so that other clients do not wait for all of them.
 @EventLoop
-final class StreamQueue {
+final class StreamQueue: EndOfTurnWork {
     /// How much of a turn all streams together may take, in nanoseconds.
     private static let share: UInt64 = 20_000_000
 
@@ -197,12 +206,12 @@ final class StreamQueue {
         waiting.append(stream)
         guard !isScheduled else { return }
         isScheduled = true
-        EventLoop.atEndOfTurn { self.pumpScheduled() }
+        EventLoop.atEndOfTurn(self)
     }
 
-    private func pumpScheduled() {
+    func turnEnds() {
         pump()
-        if waiting.isEmpty { isScheduled = false } else { EventLoop.atNextTurn { self.pumpScheduled() } }
+        if waiting.isEmpty { isScheduled = false } else { EventLoop.atNextTurn { self.turnEnds() } }
     }
 
     /// Lets each stream that waits write once.
@@ -210,8 +219,8 @@ final class StreamQueue {
         let share = TurnShare(nanoseconds: Self.share)
         // A stream whose client reads as fast as it writes waits again, for the next turn.
         for _ in 0..<waiting.count {
-            guard !share.isUsedUp else { return }
             waiting.popFirst()?.pump()
+            if share.isUsedUp { return }
         }
     }
 }

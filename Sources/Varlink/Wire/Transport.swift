@@ -5,7 +5,7 @@ import Glibc
 
 /// A connected socket on the event loop, with its unused input and its unsent output.
 @EventLoop
-package final class Transport {
+package final class Transport: EndOfTurnWork {
     /// The result of reading.
     package enum ReadResult {
         /// Bytes were read, or there are none for now.
@@ -51,22 +51,8 @@ package final class Transport {
     /// Larger memory is freed once everything is sent.
     private static let keptCapacity = 256 * 1024
 
-    /// The events to wait for, apart from room for output.
-    package struct Interest: OptionSet {
-        package let rawValue: UInt8
-
-        package init(rawValue: UInt8) { self.rawValue = rawValue }
-
-        /// There is input, or the peer has gone.
-        package static let input = Interest(rawValue: 1)
-        /// The peer has gone.
-        package static let hangUp = Interest(rawValue: 2)
-        /// There is room for output, even if no output is waiting.
-        package static let room = Interest(rawValue: 4)
-    }
-
-    /// The events for which `onReady` is called.
-    package var interest: Interest = [] {
+    /// The events to wait for; while output is unsent, also for room.
+    package var interest: IOSource.Events = [] {
         didSet { if interest != oldValue { watch() } }
     }
 
@@ -206,7 +192,7 @@ package final class Transport {
             } else if errno != EINTR {
                 // The peer has gone or reads no more. Without this, the loop would keep reporting room in the socket.
                 dropOutput()
-                EventLoop.atEndOfTurn { self.report(.hangUp) }
+                EventLoop.atEndOfTurn { self.socket?.onReady(.hangUp) }
             }
         }
         watch()
@@ -235,27 +221,23 @@ package final class Transport {
     private func scheduleFlush() {
         guard !isFlushScheduled else { return }
         isFlushScheduled = true
-        EventLoop.atEndOfTurn {
-            self.isFlushScheduled = false
-            self.flush()
-            self.report([])
-        }
+        EventLoop.atEndOfTurn(self)
+    }
+
+    package func turnEnds() {
+        isFlushScheduled = false
+        flush()
+        socket?.onReady([])
     }
 
     private func ready(_ events: IOSource.Events) {
         if events.contains(.writable) { flush() }
-        report(events)
+        socket?.onReady(events)
     }
-
-    private func report(_ events: IOSource.Events) { socket?.onReady(events) }
 
     private func watch() {
         guard let socket else { return }
-        var events: IOSource.Events = []
-        if interest.contains(.input) { events.insert(.readable) }
-        if interest.contains(.hangUp) { events.insert(.hangUp) }
-        if interest.contains(.room) || output.count > 0 { events.insert(.writable) }
-        socket.source.events = events
+        socket.source.events = output.count > 0 ? interest.union(.writable) : interest
     }
 }
 

@@ -30,7 +30,7 @@ final class Worker<Answer: WorkerAnswer> {
         self.started = started
         transport = Transport(started.connection)
         try transport.open { [weak self] events in self?.ready(events) }
-        transport.interest = [.input, .hangUp]
+        transport.interest = [.readable, .hangUp]
     }
 
     isolated deinit { transport.close() }
