@@ -35,7 +35,7 @@ AREAS = {
     "handling a call": "Varlink.ServerConnection.(handle in",
     "decoding a post's parameters": "StatusInterface.PostParameters.init(from:",
     "posting to the monitor": "StatusMonitor.StatusMonitor.post(_: StatusModel.StatusText",
-    "the journal's account of it": "StatusDaemon.ChangeRecorder.turnEnds",
+    "the journal's account of it": "StatusDaemon.ChangeRecorder.read()",
     "writing it to a stream": "StatusDaemon.EventStream.(produce in",
     "encoding it": "StatusDaemon.EventEncoder.write(_:",
 }
