@@ -60,7 +60,7 @@ struct AddressTests {
     }
 
     private func call(_ address: VarlinkAddress) async throws -> String? {
-        let connection = try await VarlinkConnection.connect(to: address)
+        let connection = try await VarlinkConnection.connect(to: address, timeout: .seconds(600))
         return try await connection.call(
             "org.example.test.Echo", { $0.member("text", "x") }, returning: [String: String].self)["text"]
     }
@@ -125,11 +125,11 @@ struct AddressTests {
         limits.maximumConnectionsPerUser = 1
         try await Harness.run(limits: limits, listeners: [listener]) { harness in
             await EventLoop.run { harness.interface.keepsCalls = true }
-            let first = try await VarlinkConnection.connect(to: address)
+            let first = try await VarlinkConnection.connect(to: address, timeout: .seconds(600))
             #expect(try await echo(first, "x") == "x")
             let caller = await EventLoop.run { harness.interface.keptCalls.first?.caller }
             #expect(caller == PeerCredentials(processID: 0, userID: .max, groupID: .max))
-            let second = try await VarlinkConnection.connect(to: address)
+            let second = try await VarlinkConnection.connect(to: address, timeout: .seconds(600))
             await #expect(throws: VarlinkClientError.self) { try await echo(second, "x") }
             #expect(try await echo(first, "y") == "y")
         }

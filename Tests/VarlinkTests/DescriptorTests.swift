@@ -62,7 +62,7 @@ struct DescriptorTests {
         #expect(
             setsockopt(listener.rawValue, SOL_SOCKET, SO_PASSCRED, &on, socklen_t(MemoryLayout<Int32>.size)) == 0)
         try await Harness.run(listeners: [listener]) { _ in
-            let connection = try await VarlinkConnection.connect(to: .abstract(name))
+            let connection = try await VarlinkConnection.connect(to: .abstract(name), timeout: .seconds(600))
             #expect(try await echo(connection, "x") == "x")
         }
     }

@@ -32,7 +32,7 @@ struct ServiceTests {
                 let client = try await RawClient(path: path)
                 await client.send(Call.echo("x"))
                 #expect(await client.receive() == Call.echoReply("x"))
-                let connection = try await VarlinkConnection.connect(to: .path(path))
+                let connection = try await VarlinkConnection.connect(to: .path(path), timeout: .seconds(600))
                 let reply = try await connection.call(
                     "org.example.test.Echo", { $0.member("text", "y") }, returning: [String: String].self)
                 #expect(reply == ["text": "y"])

@@ -73,7 +73,7 @@ public actor EventLoop {
         atEndOfTurn(EndOfTurnClosure(body: body))
     }
 
-    /// Lets an object do its work at the end of the current turn, as ``atEndOfTurn(_:)-(()->Void)`` does.
+    /// Lets an object do its work at the end of the current turn.
     @EventLoop public static func atEndOfTurn(_ work: any EndOfTurnWork) { executor.endOfTurn.append(work) }
 
     /// Runs `body` in the next turn that has time for it, after the loop has checked for new events.

@@ -195,7 +195,14 @@ def hydra():
     script.write_text("""
 import os, resource, sys, time
 resource.setrlimit(resource.RLIMIT_NPROC, (400, 400))
-if os.fork():
+def fork():
+    # Processes of the test before may still be ending.
+    while True:
+        try:
+            return os.fork()
+        except OSError:
+            time.sleep(0.1)
+if fork():
     time.sleep(0.5)
     print("done")
     sys.exit()
