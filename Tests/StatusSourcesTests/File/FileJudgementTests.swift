@@ -68,7 +68,7 @@ import Testing
     @Test("if a path cannot be accessed, the check fails")
     func unknown() {
         #expect(throws: CheckFailure("cannot access /backup/db.dump: Permission denied")) {
-            try judge(.unknown("Permission denied"))
+            try judge(.unknown(path: "/backup/db.dump", "Permission denied"))
         }
     }
 

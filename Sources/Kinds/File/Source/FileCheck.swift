@@ -61,7 +61,7 @@ extension FileSettings {
     /// The text stays the same while the file is unchanged, so it does not contain the age.
     func judge(_ finding: FileFinding, at now: Timestamp) throws(CheckFailure) -> CheckResult {
         switch finding {
-        case .unknown(let reason): throw CheckFailure("cannot access \(path): \(reason)")
+        case .unknown(let path, let reason): throw CheckFailure("cannot access \(path): \(reason)")
         case .missing:
             CheckResult(exists ? .critical : .ok, hasPattern ? "no file matches \(path)" : "no such file: \(path)")
         case .found(let file): exists ? judge(file, at: now) : CheckResult(.critical, "\(file.name) exists")

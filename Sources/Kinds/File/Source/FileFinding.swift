@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
 import SourceKinds
 import StatusModel
@@ -9,58 +10,105 @@ import StatusWorkers
 enum FileFinding: Sendable, Equatable {
     case found(FoundFile)
     case missing
-    /// The path cannot be accessed, for this reason.
-    case unknown(String)
+    /// The path, or part of it, cannot be looked at, for this reason.
+    case unknown(path: String, String)
 
     /// Finds the file at a path, or the newest file that matches a pattern; may block on a disk.
     static func find(_ settings: FileSettings) -> FileFinding {
-        settings.hasPattern ? newest(of: settings) : find(settings.path)
+        let finding = settings.hasPattern ? newest(of: settings) : find(settings.path)
+        guard finding == .missing, let folder = PrivateFolders.folder(of: settings.path) else { return finding }
+        return .unknown(path: settings.path, "PrivateTmp= of the service hides \(folder)")
     }
 
-    private static func find(_ path: UnsafePointer<CChar>) -> FileFinding {
+    fileprivate static func find(_ path: UnsafePointer<CChar>) -> FileFinding {
         var status = stat()
-        if stat(path, &status) == 0 { return .found(file(path, status)) }
-        return failure(errno)
+        guard stat(path, &status) == 0 else { return failure(path) }
+        return .found(
+            FoundFile(
+                path: String(cString: path), changedAt: Timestamp(status.st_mtim), size: Int(status.st_size),
+                isRegular: status.st_mode & S_IFMT == S_IFREG))
     }
 
-    private static func file(_ path: UnsafePointer<CChar>, _ status: stat) -> FoundFile {
-        FoundFile(
-            path: String(cString: path), changedAt: Timestamp(status.st_mtim), size: Int(status.st_size),
-            isRegular: status.st_mode & S_IFMT == S_IFREG)
+    /// The finding after a system call failed.
+    fileprivate static func failure(_ path: UnsafePointer<CChar>) -> FileFinding {
+        if errno == ENOENT || errno == ENOTDIR { return .missing }
+        return .unknown(path: String(cString: path), SystemErrorText.text(of: errno))
     }
 
-    private static func failure(_ number: Int32) -> FileFinding {
-        number == ENOENT || number == ENOTDIR ? .missing : .unknown(SystemErrorText.text(of: number))
-    }
-
-    /// Returns the newest matching regular file; if there is none, the reason why one of the matches is inaccessible.
+    /// Returns the newest matching regular file.
+    ///
+    /// If a part of the pattern cannot be looked at, a newer file may be there. Only a file that must not exist counts
+    /// nevertheless.
     private static func newest(of settings: FileSettings) -> FileFinding {
-        var matches = glob_t()
-        defer { globfree(&matches) }
-        switch glob(settings.path, GLOB_NOSORT, nil, &matches) {
-        case 0: break
-        case GLOB_NOMATCH: return whyNothing(matches: settings)
-        default: return failure(ENOMEM)
+        var search = PatternSearch()
+        search.look(in: [], for: settings.path.split(separator: "/").map(String.init)[...])
+        if let failure = search.failure, settings.exists || search.newest == nil { return failure }
+        return search.newest.map { .found($0) } ?? .missing
+    }
+}
+
+/// Looks for the files that match a pattern, as glob(7) does.
+///
+/// glob(3) takes a file that cannot be looked at for one that does not match.
+private struct PatternSearch {
+    private(set) var newest: FoundFile?
+    /// The first part of the pattern that cannot be looked at.
+    private(set) var failure: FileFinding?
+
+    /// Looks for what matches the components below a folder, whose path is bytes without the last “/”.
+    mutating func look(in folder: [CChar], for components: ArraySlice<String>) {
+        guard let component = components.first else { return take(FileFinding.find(folder + [0])) }
+        let prefix = folder + [CChar(UInt8(ascii: "/"))]
+        guard component.contains(where: { "*?[\\".contains($0) }) else {
+            return look(in: prefix + component.utf8.map(CChar.init(bitPattern:)), for: components.dropFirst())
         }
-        var newest = FileFinding.missing
-        for index in 0..<Int(matches.gl_pathc) {
-            guard let path = matches.gl_pathv[index] else { continue }
-            switch (find(path), newest) {
-            case (.found(let file), _) where !file.isRegular: break
-            case (.found(let file), .found(let other)) where file.changedAt <= other.changedAt: break
-            // A file that has been removed in the meantime does not count.
-            case (.missing, _), (.unknown, .found), (.unknown, .unknown): break
-            case (let finding, _): newest = finding
+        let path = (folder.isEmpty ? prefix : folder) + [0]
+        guard let entries = opendir(path) else { return take(FileFinding.failure(path)) }
+        defer { closedir(entries) }
+        while let name = nextName(of: entries, path) {
+            if fnmatch(component, name + [0], FNM_PERIOD) == 0 {
+                look(in: prefix + name, for: components.dropFirst())
             }
         }
-        return newest
     }
 
-    /// Distinguishes a pattern without matches from a directory that cannot be read.
-    private static func whyNothing(matches settings: FileSettings) -> FileFinding {
-        if settings.hasPatternInDirectory { return .missing }
-        let directory = settings.path.lastIndex(of: "/").map { String(settings.path[...$0]) } ?? "/"
-        return faccessat(AT_FDCWD, directory, R_OK | X_OK, AT_EACCESS) == 0 ? .missing : failure(errno)
+    private mutating func nextName(of entries: OpaquePointer, _ path: [CChar]) -> [CChar]? {
+        errno = 0
+        guard let entry = readdir(entries) else {
+            if errno != 0 { take(FileFinding.failure(path)) }
+            return nil
+        }
+        return withUnsafeBytes(of: &entry.pointee.d_name) { $0.prefix { $0 != 0 }.map(CChar.init(bitPattern:)) }
+    }
+
+    private mutating func take(_ finding: FileFinding) {
+        switch finding {
+        case .found(let file) where file.isRegular:
+            if newest.map({ $0.changedAt < file.changedAt }) ?? true { newest = file }
+        // Not a file, or one that has been removed in the meantime.
+        case .found, .missing: break
+        case .unknown: failure = failure ?? finding
+        }
+    }
+}
+
+/// The folders of which a service with `PrivateTmp=` (systemd.exec(5)) has its own.
+enum PrivateFolders {
+    /// The private folder that a path is in, if any.
+    static func folder(of path: String) -> String? {
+        guard path.hasPrefix("/tmp/") || path.hasPrefix("/var/tmp/") else { return nil }
+        return folder(of: path, mounts: SystemFile.text(at: "/proc/self/mountinfo") ?? "")
+    }
+
+    /// - Parameter mounts: the text of /proc/self/mountinfo (proc(5)).
+    static func folder(of path: String, mounts: String) -> String? {
+        for line in mounts.split(separator: "\n") {
+            let fields = line.split(separator: " ")
+            guard fields.count > 4, fields[3].split(separator: "/").contains(where: { $0.hasPrefix("systemd-private-") })
+            else { continue }
+            if path.hasPrefix(fields[4] + "/") { return String(fields[4]) }
+        }
+        return nil
     }
 }
 
