@@ -60,7 +60,7 @@ import Testing
         #expect(HostSurvey.disks("overlay / overlay rw 0 0\n") == ["/"])
         #expect(HostSurvey.disks("/dev/sda1 /mnt/x\u{FFFE}y ext4 rw 0 0\n") == [])
         let twice = "/dev/sda1 /hidden ext4 rw 0 0\n/dev/sda1 /srv ext4 rw 0 0\n/dev/sda1 /opt ext4 rw 0 0\n"
-        #expect(HostSurvey.disks(twice) { $0 != "/hidden" } == ["/srv"])
+        #expect(HostSurvey.disks(twice, isVisible: { $0 != "/hidden" }) == ["/srv"])
     }
 
     @Test("the file is valid, whatever the names of units and disks", arguments: [true, false])
@@ -85,6 +85,53 @@ import Testing
             configuration.entries.suffix(3).map(\.name.rawValue) == [
                 "disk-root", "disk-srv-it-s--quoted-", "disk-srv---x",
             ])
+    }
+
+    @Test("a disk that should be mounted is checked even if it is not mounted now")
+    func expected() {
+        let fstab = """
+            # device  place  type  options  dump  pass
+            UUID=1\t/\text4\tdefaults\t0\t1
+            UUID=2 /srv/big\\040data xfs defaults,noatime 0 2
+            UUID=3 /media/stick ext4 noauto,user 0 0
+            UUID=4 /media/disk ext4 nofail 0 0
+            UUID=5 none swap sw 0 0
+            UUID=6 /boot ext4 defaults 0 2
+            nas:/export /mnt/nas nfs4 defaults 0 0
+            """
+        #expect(HostSurvey.disks("/dev/sda1 / ext4 rw 0 0\n", fstab: fstab) == ["/", "/srv/big data"])
+    }
+
+    @Test(
+        "a disk is full or not; one that is not mounted, or whose folder is missing, is critical",
+        arguments: [true, false])
+    func unmounted(hasDiskPlugin: Bool) throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("it's statusd \(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        func check(_ disk: String) throws -> (level: Int32, text: String)? {
+            let loaded = try loaded(
+                InitialConfiguration(HostSurvey(disks: [disk]), hasDiskPlugin: hasDiskPlugin))
+            let settings = try #require(loaded.configuration.servers.values.first?.source?.base as? ExecSettings)
+            // The machine may lack the plugin.
+            guard FileManager.default.isExecutableFile(atPath: settings.command[0]) else { return nil }
+            let process = Process()
+            let output = Pipe()
+            process.executableURL = URL(fileURLWithPath: settings.command[0])
+            process.arguments = Array(settings.command.dropFirst())
+            process.standardOutput = output
+            try process.run()
+            let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+            process.waitUntilExit()
+            return (process.terminationStatus, text)
+        }
+        if let root = try check("/") { #expect(root.text.contains("%"), "\(root)") }
+        for disk in [folder, "\(folder)/missing"] {
+            guard let found = try check(disk) else { return }
+            #expect(found.level == 2, "\(found)")
+            #expect(found.text.contains(disk), "\(found)")
+        }
+        if !hasDiskPlugin { #expect(try check(folder)?.text == "\(folder) is not mounted\n") }
     }
 
     @Test("a temporary file from an earlier run does not matter, even if it is a pipe")

@@ -43,9 +43,9 @@ enum InitCommand {
             HostSurvey(
                 services: HostSurvey.services(
                     ProgramOutput.systemctl("show '*.service' -p \(HostSurvey.properties)")),
-                disks: HostSurvey.disks(SystemFile.text(at: "/proc/self/mounts") ?? "") {
-                    ServiceUser.executor.obstacle(to: $0) == nil
-                })
+                disks: HostSurvey.disks(
+                    SystemFile.text(at: "/proc/self/mounts") ?? "", fstab: SystemFile.text(at: "/etc/fstab") ?? ""
+                ) { ServiceUser.executor.obstacle(to: $0) == nil })
         }
         let configuration = InitialConfiguration(
             survey, hasDiskPlugin: access(InitialConfiguration.diskPlugin, X_OK) == 0,

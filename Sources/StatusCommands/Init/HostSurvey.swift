@@ -81,27 +81,36 @@ struct HostSurvey {
     private static let fileSystems = ["ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs", "bcachefs"]
 
     /// The mount points of disks in `/proc/self/mounts` (proc(5)): of each disk the first one that plugins see, without
-    /// boot partitions.
+    /// boot partitions; and those of fstab(5) that are not mounted now but must be.
     ///
     /// File systems of other hosts are left out, because checking one may never end.
     ///
     /// - Parameter isVisible: whether plugins see a mount point.
-    static func disks(_ mounts: String, isVisible: (String) -> Bool = { _ in true }) -> [String] {
-        var seen: Set<Substring> = []
-        var disks: [String] = []
-        for line in mounts.split(separator: "\n") {
-            let fields = line.split(separator: " ")
-            guard fields.count > 2 else { continue }
-            let (device, place, type) = (fields[0], unescaped(fields[1]), fields[2])
-            let isRoot = place == "/"
-            // A path with characters that cannot be written would become another path.
-            guard isRoot || fileSystems.contains(String(type)), !place.hasPrefix("/boot"), !place.hasPrefix("/etc/"),
-                place.unicodeScalars.allSatisfy(InitialConfiguration.isWritable), isVisible(place),
-                seen.insert(device).inserted
-            else { continue }
-            disks.append(place)
+    static func disks(_ mounts: String, fstab: String = "", isVisible: (String) -> Bool = { _ in true }) -> [String] {
+        let mounted = entries(mounts)
+        let expected = entries(fstab).filter { entry in
+            !mounted.contains { $0.place == entry.place }
+                && !entry.options.contains { ["noauto", "nofail"].contains($0) }
         }
-        return disks.sorted()
+        var seen: Set<Substring> = []
+        return (mounted + expected).filter { entry in
+            // A path with characters that cannot be written would become another path.
+            (entry.place == "/" || fileSystems.contains(entry.type)) && !entry.place.hasPrefix("/boot")
+                && !entry.place.hasPrefix("/etc/")
+                && entry.place.unicodeScalars.allSatisfy(InitialConfiguration.isWritable) && isVisible(entry.place)
+                && seen.insert(entry.device).inserted
+        }.map(\.place).sorted()
+    }
+
+    /// The entries of a table of file systems, as in fstab(5).
+    private static func entries(
+        _ table: String
+    ) -> [(device: Substring, place: String, type: String, options: [Substring])] {
+        table.split(separator: "\n").compactMap { line in
+            let fields = line.split { $0 == " " || $0 == "\t" }
+            guard fields.count > 3, !fields[0].hasPrefix("#") else { return nil }
+            return (fields[0], unescaped(fields[1]), String(fields[2]), fields[3].split(separator: ","))
+        }
     }
 
     /// A field in which blanks and backslashes are octal.

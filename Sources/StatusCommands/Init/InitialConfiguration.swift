@@ -13,9 +13,11 @@ struct InitialConfiguration {
 
     /// The plugin for disks in Debian's package monitoring-plugins-basic.
     static let diskPlugin = "/usr/lib/nagios/plugins/check_disk"
-    /// Without it, df(1) says how full a disk is.
+    /// Without it, df(1) says how full a disk is; of a disk that is not mounted, it would describe the one around it.
     private static let diskScript =
-        #"u=$(df --output=pcent -- "$1" | tail -n 1 | tr -dc 0-9); "#
+        #"mountpoint -q -- "$1" || { echo "$1 is not mounted"; exit 2; }; "#
+        + #"u=$(df --output=pcent -- "$1" | tail -n 1 | tr -dc 0-9); "#
+        + #"[ "$u" ] || { echo "df cannot say how full $1 is"; exit 3; }; "#
         + #"echo "$1 is $u % full"; [ "$u" -lt 95 ] || exit 2; [ "$u" -lt 90 ] || exit 1"#
 
     private(set) var entries: [Entry] = []
@@ -42,7 +44,7 @@ struct InitialConfiguration {
             let path = Self.scalar(disk)
             let check =
                 hasDiskPlugin
-                ? "[\(Self.diskPlugin), -w, 10%, -c, 5%, -p, \(path)]"
+                ? "[\(Self.diskPlugin), -w, 10%, -c, 5%, -E, -p, \(path)]"
                 : "[/bin/sh, -c, '\(Self.diskScript.replacingScalar("'", with: "''"))', df, \(path)]"
             add(
                 disk == "/" ? "disk-root" : "disk" + disk.replacingScalar("/", with: "-"),

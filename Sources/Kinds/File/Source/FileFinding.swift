@@ -104,9 +104,9 @@ enum PrivateFolders {
     static func folder(of path: String, mounts: String) -> String? {
         for line in mounts.split(separator: "\n") {
             let fields = line.split(separator: " ")
-            guard fields.count > 4, fields[3].split(separator: "/").contains(where: { $0.hasPrefix("systemd-private-") })
-            else { continue }
-            if path.hasPrefix(fields[4] + "/") { return String(fields[4]) }
+            guard fields.count > 4 else { continue }
+            let isPrivate = fields[3].split(separator: "/").contains { $0.hasPrefix("systemd-private-") }
+            if isPrivate, path.hasPrefix(fields[4] + "/") { return String(fields[4]) }
         }
         return nil
     }
