@@ -119,6 +119,9 @@ struct Verification {
             }
         case .unit(let name):
             return unknownUnits.contains(name) ? "unit \(VisibleText.escape(name)) not found" : nil
+        case .library(let name, let package):
+            return dlopen(name, RTLD_LAZY | RTLD_LOCAL) == nil
+                ? "cannot be checked without \(name); install the package \(package)" : nil
         }
     }
 

@@ -128,6 +128,13 @@ private struct FragmentMerger {
             return fail(file, fragment.errors + fragment.problems + fragment.failures, servers)
         }
         note(fragment, of: file)
+        for (name, draft) in fragment.servers {
+            guard let former = drafts[name] else { continue }
+            problems.append(
+                Problem(
+                    .warning, at: draft.origin, server: name,
+                    reason: "replaces the whole entry at \(former.origin); remove one of them"))
+        }
         take(fragment)
         problems += fragment.problems
     }

@@ -52,6 +52,19 @@ import Testing
         #expect(web.placeholder == "Starting")
     }
 
+    @Test("an entry that replaces one of another file is a warning that names both places")
+    func replacedEntry() throws {
+        try folder.write("servers:\n  db: { push: true }\n  web: { push: true }\n")
+        try folder.write("servers: { db: { notify: true } }\n", to: "conf.d/a.yaml")
+        let problems = try folder.load().problems
+        #expect(problems.map(\.severity) == [.warning])
+        #expect(
+            problems.map(\.description) == [
+                "\(folder.path)/conf.d/a.yaml:1: server db: replaces the whole entry at \(folder.path)/statusd.yaml:2; "
+                    + "remove one of them"
+            ])
+    }
+
     @Test("selecting an unconfigured server is reported with its line, unless all posts are accepted")
     func selectsNobody() throws {
         try folder.write("servers: { db: { push: true } }\nselect: web")

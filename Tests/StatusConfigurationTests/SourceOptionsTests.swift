@@ -58,7 +58,7 @@ import Testing
         try folder.write("servers: { web: { push: true } }", to: "conf.d/a.yaml")
         let (_, problems) = try load(
             "servers: { web: { ttl: long, http: { url: localhost, method: get, redirects: many } } }")
-        #expect(problems == [])
+        #expect(problems.filter { $0.severity == .error } == [])
     }
 
     @Test("changed defaults do not change a server whose source ignores them")
@@ -130,5 +130,62 @@ import Testing
         let (_, problems) = try load("servers:\n  a: { exec: [/a], interval: 1min, ttl: 1min }\n")
         #expect(problems.map(\.severity) == [.warning])
         #expect(problems.map(\.origin.line) == [2])
+    }
+
+    @Test(
+        "a valid value that does not mean what it seems to is a warning that says what will happen",
+        arguments: [
+            (
+                "exec: [/p/check_load, -w, 5,4,3, -c, \"10,8,6\"]",
+                "“5,4,3” is 3 arguments, the first of which is “5”; write \"5,4,3\" in quotes if it is one"
+            ),
+            (
+                "exec: [/p/check_disk, --warning=5, -c, 10%,5%]",
+                "“10%,5%” is 2 arguments, the first of which is “10%”; write \"10%,5%\" in quotes if it is one"
+            ),
+            (
+                "exec: [/p/check_mail, '|', grep, x]",
+                "the plugin gets “|” as it is, because no shell runs it; write [/bin/sh, -c, \"…\"] if a shell should"
+            ),
+            (
+                "exec: [/p/check, $HOME/x]",
+                "the plugin gets “$HOME/x” as it is, because no shell runs it; "
+                    + "write [/bin/sh, -c, \"…\"] if a shell should"
+            ),
+            (
+                "file: { path: \"/x/{a,b}.flag\", exists: false }",
+                "“{a,b}” in “path” stands for itself; the only patterns are *, ? and […] of glob(7)"
+            ),
+            (
+                "file: /x/$HOST/flag",
+                "“$HOST” in “file” stands for itself; the only patterns are *, ? and […] of glob(7)"
+            ),
+            (
+                "http: { url: http://a, status: 301 }",
+                "“status: 301” is never seen, because redirects are followed; add “redirects: 0” to expect it"
+            ),
+            (
+                "http: { url: http://a, status: [200, 307-308] }",
+                "“status: 307” is never seen, because redirects are followed; add “redirects: 0” to expect it"
+            ),
+        ])
+    func surprises(_ option: String, _ reason: String) throws {
+        let (servers, problems) = try load("servers:\n  a: { \(option) }\n")
+        #expect(problems.map(\.reason) == [reason])
+        #expect(problems.map(\.severity) == [.warning])
+        #expect(problems.map(\.origin.line) == [2])
+        #expect(servers["a"]?.failure == nil)
+    }
+
+    @Test(
+        "a value that means what it seems to is no warning",
+        arguments: [
+            "exec: [/p/check_load, -w, \"5,4,3\"]", "exec: [/p/check, 5, 4, 3]", "exec: [/p/check,-w,a,b]",
+            "exec: [/bin/sh, -c, 'exit 1', '|', $HOME]", "exec: [/p/check, '$', 'a|b', '5', '4']",
+            "file: \"/x/{a}/b.flag\"", "file: /x/a$b", "http: { url: http://a, status: 301, redirects: 0 }",
+            "http: { url: http://a, status: 200-399 }", "http: { url: http://a, status: [200, 304] }",
+        ])
+    func expected(_ option: String) throws {
+        #expect(try load("servers:\n  a: { \(option) }\n").problems == [])
     }
 }

@@ -166,6 +166,20 @@ import Testing
         #expect(try fixture.monitor.selectedState().name.rawValue == "late")
     }
 
+    @Test("removing what programs had posted, because a first server is configured, is a warning")
+    func firstServer() throws {
+        try fixture.apply("accept: any\n")
+        for name in ["a", "b", "c", "d"] { try fixture.post("here", to: name) }
+        try fixture.apply("servers: { a: { push: true } }\n")
+        #expect(
+            fixture.warnings.map(\.reason) == [
+                "removes servers that programs had posted (b, c, d), because only configured servers accept posts now; "
+                    + "add “accept: any” to keep them"
+            ])
+        try fixture.apply("servers: { a: { push: true }, b: { push: true } }\n")
+        #expect(fixture.warnings.isEmpty)
+    }
+
     @Test("the configured selection comes back with its server, unless a user has selected another one")
     func selectionReturns() throws {
         let both = "select: a\nservers: { a: { push: true }, b: { push: true } }"

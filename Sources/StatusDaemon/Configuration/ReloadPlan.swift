@@ -111,6 +111,7 @@ struct ReloadPlan {
         if next == nil { reply.deselected = selected?.rawValue }
         reply.failed = read.errors.map(Failure.init)
         reply.warnings = read.warnings.map(Failure.init)
+        warnOfRefusals(to: old.unconfigured.filter { steps[$0] == .remove }.sorted())
         if configuration.select != old.configuration.select {
             // If clients cannot add servers, reading the configuration has already given a warning.
             guard let choice, !exists(choice), configuration.acceptsAny else { return }
@@ -120,6 +121,20 @@ struct ReloadPlan {
         {
             warn(about: choice, "takes effect once \(file) is corrected, because that file may select another server")
         }
+    }
+
+    /// Warns that servers are removed only because posts no longer add servers.
+    private mutating func warnOfRefusals(to names: [ServerName]) {
+        guard !names.isEmpty,
+            let origin = servers.configuration.servers.values.map(\.origin).min(by: { $0.file < $1.file })
+        else { return }
+        let some = names.prefix(3).map(\.rawValue).joined(separator: ", ") + (names.count > 3 ? " and others" : "")
+        reply.warnings?.append(
+            Failure(
+                file: origin.file, line: nil, server: nil,
+                reason:
+                    "removes servers that programs had posted (\(some)), because only configured servers accept posts "
+                    + "now; add “accept: any” to keep them"))
     }
 
     private func exists(_ name: ServerName) -> Bool {

@@ -28,7 +28,7 @@ import Testing
             """)
         #expect(settings == site)
         #expect(problems == [])
-        #expect(site.requirements == [.readableFile("/etc/ca.pem")])
+        #expect(site.requirements.contains(.readableFile("/etc/ca.pem")))
     }
 
     @Test(

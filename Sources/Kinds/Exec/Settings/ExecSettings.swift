@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StatusModel
 public import YAML
 
 /// `exec: [/path, argument]`: a plugin with the Nagios plugin interface.
@@ -29,6 +30,68 @@ public struct ExecSettings: SourceSettings {
         guard command.reduce(0, { $0 + $1.utf8.count }) <= maximumBytes else {
             throw reader.nodes.problem(at: node, "“exec” is longer than \(maximumBytes / 1024) KiB; use a script")
         }
+        warn(of: node.sequence ?? [], with: &reader)
         return ExecSettings(command: command)
+    }
+
+    /// Warns of arguments that were probably meant to be something else.
+    private static func warn(of nodes: [YAMLNode], with reader: inout SettingsReader) {
+        var run: [YAMLNode] = []
+        for node in nodes {
+            if let last = run.last, isNumber(node), node.follows(last) {
+                run.append(node)
+                continue
+            }
+            warn(ofList: run, with: &reader)
+            run = [node]
+        }
+        warn(ofList: run, with: &reader)
+        guard let path = nodes.first?.string, !shells.contains(where: path.hasSuffix) else { return }
+        if let node = nodes.dropFirst().first(where: isForShell), let text = node.string {
+            reader.warn(
+                at: node,
+                "the plugin gets “\(VisibleText.escape(text))” as it is, because no shell runs it; "
+                    + "write [/bin/sh, -c, \"…\"] if a shell should")
+        }
+    }
+
+    /// Warns of `5,4,3` without quotes, which a list like `[/path, -w, 5,4,3]` takes apart.
+    private static func warn(ofList nodes: [YAMLNode], with reader: inout SettingsReader) {
+        let texts = nodes.compactMap(\.string)
+        guard texts.count > 1 else { return }
+        let list = VisibleText.escape(texts.joined(separator: ","))
+        reader.warn(
+            at: nodes[0],
+            "“\(list)” is \(texts.count) arguments, the first of which is “\(VisibleText.escape(texts[0]))”; "
+                + "write \"\(list)\" in quotes if it is one")
+    }
+
+    private static let shells = ["/sh", "/bash", "/dash", "/zsh", "/ksh", "/env"]
+    private static let operators: Set = [
+        "|", "||", "&", "&&", ";", ">", ">>", "<", "2>&1", "2>/dev/null", ">/dev/null",
+    ]
+
+    /// Whether a shell would replace an argument, or take it for an operator.
+    private static func isForShell(_ node: YAMLNode) -> Bool {
+        guard let text = node.string else { return false }
+        let name = text.dropFirst().first
+        return operators.contains(text) || text.hasPrefix("~/")
+            || text.hasPrefix("$") && name.map { $0 == "(" || $0 == "{" || $0 == "_" || $0.isLetter } == true
+    }
+
+    /// Whether an argument is a number or a range of the plugin interface, such as `5`, `10%`, `@1:2` or `~:3`.
+    private static func isNumber(_ node: YAMLNode) -> Bool {
+        let start = node.string?.drop { "-@~:.".contains($0) }.first
+        return start.map { $0.isASCII && $0.isNumber } ?? false
+    }
+}
+
+extension YAMLNode {
+    /// Whether only a comma is between two texts without quotes.
+    fileprivate func follows(_ other: YAMLNode) -> Bool {
+        guard case .scalar(_, isPlain: true) = content, case .scalar(let text, isPlain: true) = other.content else {
+            return false
+        }
+        return mark.line == other.mark.line && mark.column == other.mark.column + text.unicodeScalars.count + 1
     }
 }

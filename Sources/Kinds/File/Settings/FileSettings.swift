@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StatusModel
 public import YAML
 
 /// `file: { path: /backup/db-*.dump, age: 26h, size: 1M }`: a file that must exist, be new enough and large enough.
@@ -37,11 +38,11 @@ public struct FileSettings: SourceSettings {
     private static func isPattern(_ path: Substring) -> Bool { path.contains { "*?[".contains($0) } }
 
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> FileSettings? {
-        if node.mapping == nil { return FileSettings(path: try path(node, of: key, reader.nodes)) }
+        if node.mapping == nil { return FileSettings(path: try path(node, of: key, &reader)) }
         var settings = FileSettings(path: "")
         try reader.readMapping(
             node, of: key, keys: ["path", "age", "size", "exists"], example: "/var/backups/db.dump"
-        ) { key, value, reader throws(Problem) in try settings.read(key, value, reader.nodes) }
+        ) { key, value, reader throws(Problem) in try settings.read(key, value, &reader) }
         if !settings.exists, settings.age != nil || settings.size != nil {
             throw reader.nodes.problem(
                 at: node, "“exists: false” cannot be combined with “age” or “size”; remove one of them")
@@ -49,9 +50,12 @@ public struct FileSettings: SourceSettings {
         return settings
     }
 
-    private mutating func read(_ key: String, _ value: YAMLNode, _ nodes: NodeReader) throws(Problem) {
+    private mutating func read(
+        _ key: String, _ value: YAMLNode, _ reader: inout SettingsReader
+    ) throws(Problem) {
+        let nodes = reader.nodes
         switch key {
-        case "path": path = try Self.path(value, of: key, nodes)
+        case "path": path = try Self.path(value, of: key, &reader)
         case "age": age = try nodes.duration(value, of: key, in: .seconds(1)...Self.longestAge)
         case "size": size = try nodes.count(value, of: key, in: 1...1 << 50)
         case "exists": exists = try nodes.flag(value, of: key)
@@ -59,7 +63,10 @@ public struct FileSettings: SourceSettings {
         }
     }
 
-    private static func path(_ node: YAMLNode, of key: String, _ nodes: NodeReader) throws(Problem) -> String {
+    private static func path(
+        _ node: YAMLNode, of key: String, _ reader: inout SettingsReader
+    ) throws(Problem) -> String {
+        let nodes = reader.nodes
         let what =
             "the absolute path of a file, without a final “/”, such as /var/backups/db.dump or /var/backups/db-*.dump"
         let path = try nodes.string(node, of: key, what)
@@ -67,6 +74,24 @@ public struct FileSettings: SourceSettings {
         guard path.hasPrefix("/"), !path.hasSuffix("/"), path.utf8.count < 4096 else {
             throw nodes.problem(at: node, "“\(key)” must be \(what)")
         }
+        if let part = unexpanded(in: path) {
+            reader.warn(
+                at: node,
+                "\(part) in “\(key)” stands for itself; the only patterns are *, ? and […] of glob(7)")
+        }
         return path
+    }
+
+    /// The part of a path that a shell would replace, or match with any number of directories.
+    private static func unexpanded(in path: String) -> String? {
+        for part in path.split(separator: "/") {
+            if let open = part.firstIndex(of: "{"), let close = part[open...].firstIndex(of: "}"),
+                part[open..<close].contains(where: { $0 == "," || $0 == "." })
+            {
+                return VisibleText.escape("“\(part[open...close])”")
+            }
+            if part.hasPrefix("$") || part == "~" { return VisibleText.escape("“\(part)”") }
+        }
+        return nil
     }
 }

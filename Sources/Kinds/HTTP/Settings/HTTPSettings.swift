@@ -32,7 +32,9 @@ public struct HTTPSettings: SourceSettings {
         let body = contains.map { ["contains", $0] } ?? []
         return [url, method, codes, certificateAuthority ?? "", String(redirects)] + headers + body
     }
-    public var requirements: [SourceRequirement] { certificateAuthority.map { [.readableFile($0)] } ?? [] }
+    public var requirements: [SourceRequirement] {
+        [.library("libcurl.so.4", package: "libcurl4")] + (certificateAuthority.map { [.readableFile($0)] } ?? [])
+    }
 }
 
 extension HTTPSettings {
@@ -55,8 +57,16 @@ extension HTTPSettings {
             throw nodes.problem(
                 at: node, "“contains” cannot be combined with HEAD, whose response has no body; remove one of them")
         }
+        if settings.redirects > 0, let code = settings.statusCodes.first(where: followed.isSuperset)?.lowerBound {
+            reader.warn(
+                at: node,
+                "“status: \(code)” is never seen, because redirects are followed; add “redirects: 0” to expect it")
+        }
         return settings
     }
+
+    /// The status codes of redirects that are followed (RFC 9110, section 15.4).
+    private static let followed: Set = [301, 302, 303, 307, 308]
 
     private func checkLength(at node: YAMLNode, _ nodes: NodeReader) throws(Problem) {
         let texts = [url, method, contains ?? "", certificateAuthority ?? ""] + headers

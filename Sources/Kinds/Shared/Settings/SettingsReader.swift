@@ -15,6 +15,11 @@ public struct SettingsReader {
         self.server = server
     }
 
+    /// Warns of a valid value that does not mean what it seems to.
+    mutating func warn(at node: YAMLNode, _ reason: String) {
+        problems.append(Problem(.warning, at: nodes.origin(of: node), server: server, reason: reason))
+    }
+
     /// Reads each part; throws the first error and records the others as problems.
     mutating func readEach<Parts: Sequence, Part>(
         of parts: Parts, _ read: (Parts.Element) throws(Problem) -> Part

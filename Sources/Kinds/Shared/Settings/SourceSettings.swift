@@ -45,6 +45,8 @@ public enum SourceRequirement: Equatable, Sendable {
     case user(String)
     /// A systemd unit, by its full name.
     case unit(String)
+    /// A shared library that is loaded when it is first used, and its package in Debian.
+    case library(String, package: String)
 }
 
 /// The settings of a source of any kind.
