@@ -61,6 +61,21 @@ import Testing
                 ])
     }
 
+    @Test("lines end as in systemd's own messages, also with a carriage return")
+    func carriageReturns() {
+        #expect(
+            reactions("STATUS=a\r\n", "READY=1\r\nSTATUS=b\r\n", "STATUS=c\rSTOPPING=1", "WATCHDOG=1\r", "STATUS=d\r")
+                == ["a [ok]", "b [ok]", "c [warning]", "touch", "d [warning]"])
+    }
+
+    @Test("of two statuses or error numbers in a message, the first one counts, as in systemd")
+    func twoValues() {
+        #expect(reactions("ERRNO=2\nERRNO=13") == reactions("ERRNO=2"))
+        #expect(
+            reactions("STATUS=a\nSTATUS=b", "STATUS=\nSTATUS=c\nREADY=1", "READY=1\nSTOPPING=1\nSTATUS=d\nSTATUS=e")
+                == ["a [ok]", "ready [ok]", "d [warning]"])
+    }
+
     @Test("the reports of one user's programs can be forgotten without those of another user")
     func forgets() throws {
         var state = NotifyState()
@@ -120,7 +135,8 @@ import Testing
         arguments: [
             ("WATCHDOG_USEC=2000000", Duration.seconds(2)), ("WATCHDOG_USEC=0", .zero),
             ("WATCHDOG_USEC=1", .milliseconds(100)),
-            ("WATCHDOG_USEC=18446744073709551615", .zero), ("WATCHDOG_USEC=1\nWATCHDOG_USEC=3000000", .seconds(3)),
+            ("WATCHDOG_USEC=18446744073709551615", .zero),
+            ("WATCHDOG_USEC=2000000\nWATCHDOG_USEC=3000000", .seconds(2)),
             ("WATCHDOG_USEC=-1", nil), ("WATCHDOG_USEC=soon", nil), ("WATCHDOG=1", nil),
         ])
     func watchdogTime(_ datagram: String, _ time: Duration?) {

@@ -32,7 +32,8 @@ struct NotifyMessage: Equatable {
     /// Reads a datagram; nil if it has too many lines.
     ///
     /// Such a datagram is not truncated, because a part of it could have another meaning. Unknown assignments are
-    /// ignored, as systemd does. If a name occurs twice, the last assignment counts.
+    /// ignored, as systemd does. Of two values the first one counts, and of two conditions the last one
+    /// (`service_notify_message` in systemd's service.c).
     init?(_ bytes: UnsafeRawBufferPointer) {
         var (start, lines) = (0, 0)
         while let end = Self.endOfLine(in: bytes, from: start) {
@@ -44,17 +45,17 @@ struct NotifyMessage: Equatable {
 
     /// Returns the end of a line; nil after the last line.
     ///
-    /// A line ends at a newline, at a NUL or at the end of the datagram.
+    /// A line ends at a newline, a carriage return, a NUL or the end of the datagram.
     private static func endOfLine(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
         guard start < bytes.count, let base = bytes.baseAddress else { return nil }
-        let newline = memchr(base + start, 0x0A, bytes.count - start).map { UnsafeRawPointer($0) - base } ?? bytes.count
-        let nul = memchr(base + start, 0, newline - start).map { UnsafeRawPointer($0) - base }
-        return nul ?? newline
+        return [0x0A, 0x0D, 0].reduce(bytes.count) { end, byte in
+            memchr(base + start, byte, end - start).map { UnsafeRawPointer($0) - base } ?? end
+        }
     }
 
     private mutating func take(_ line: Line) {
         if let text = line.value(of: "STATUS=") {
-            status = text
+            status = status ?? text
         } else if line == "READY=1" {
             condition = .ready
         } else if line == "RELOADING=1" {
@@ -66,11 +67,13 @@ struct NotifyMessage: Equatable {
         } else if line == "WATCHDOG=trigger" {
             condition = .unwell
         } else if let number = line.value(of: "WATCHDOG_USEC=").flatMap({ UInt64($0) }) {
-            watchdogTime = Self.watchdogTime(number)
-        } else if let number = line.value(of: "ERRNO=").flatMap({ Int32($0) }), number > 0 {
+            watchdogTime = watchdogTime ?? Self.watchdogTime(number)
+        } else if !isFailed, let number = line.value(of: "ERRNO=").flatMap({ Int32($0) }), number > 0 {
             condition = .failed(number)
         }
     }
+
+    private var isFailed: Bool { if case .failed = condition { true } else { false } }
 
     /// One line of a datagram, not copied.
     private struct Line {
