@@ -58,9 +58,15 @@ struct FragmentReader {
             throw reader.reader.problem(
                 at: root, "the file must be a mapping such as “servers: { db: { push: true } }”")
         }
-        for (key, value) in mapping { reader.collect { reader throws(Problem) in try reader.read(key, value) } }
+        reader.fragment.isEmpty = mapping.allSatisfy { isShared($0.key) }
+        for (key, value) in mapping where !isShared(key) {
+            reader.collect { reader throws(Problem) in try reader.read(key, value) }
+        }
         return reader.fragment
     }
+
+    /// Whether a key has pieces that aliases share, such as `x-web`, and no settings.
+    private static func isShared(_ key: YAMLNode) -> Bool { key.string?.hasPrefix("x-") == true }
 
     private mutating func read(_ key: YAMLNode, _ value: YAMLNode) throws(Problem) {
         switch key.string {

@@ -50,7 +50,9 @@ public enum TimeSpan {
         rest = rest.drop { $0 == " " || $0 == "\t" }
         let word = rest.prefix { !isDigit($0) && $0 != "." && $0 != " " && $0 != "\t" }
         rest = rest.dropFirst(word.count)
-        guard let number = Int64(whole), let unit = word.isEmpty ? 1_000_000 : microseconds(of: word) else {
+        // systemd takes “.5s”, too.
+        let number = whole.isEmpty && !fraction.isEmpty ? 0 : Int64(whole)
+        guard let number, let unit = word.isEmpty ? 1_000_000 : microseconds(of: word) else {
             return nil
         }
         let (product, isTooLong) = number.multipliedReportingOverflow(by: unit)

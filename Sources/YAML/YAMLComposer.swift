@@ -38,6 +38,7 @@ struct YAMLComposer {
             try refuseTag(scalar.tag, at: mark)
             let text = String(decoding: UnsafeBufferPointer(start: scalar.value, count: scalar.length), as: UTF8.self)
             let isPlain = scalar.style == YAML_PLAIN_SCALAR_STYLE
+            if isPlain { try refuseSpace(text.unicodeScalars.first, at: mark) }
             return keep(.scalar(StreamSafeText.text(text), isPlain: isPlain), at: mark, as: scalar.anchor)
         case YAML_SEQUENCE_START_EVENT:
             try refuseTag(event.data.sequence_start.tag, at: mark)
@@ -69,18 +70,43 @@ struct YAMLComposer {
         try descend(at: mark)
         var members: [(key: YAMLNode, value: YAMLNode)] = []
         var lines: [String: Int] = [:]
+        var merged: [YAMLNode] = []
         while let key = try node() {
             guard let name = key.string else { throw YAMLError(key.mark, "a key must be text") }
-            if name == "<<" { throw YAMLError(key.mark, "merge keys (<<) are not supported") }
             if let line = lines.updateValue(key.mark.line, forKey: name) {
                 throw YAMLError(key.mark, "duplicate key “\(key.keyToShow)”, already in line \(line)")
             }
             // libyaml reports a value for each key; it is empty if the text has none.
             guard let value = try node() else { break }
-            members.append((key, value))
+            if case .scalar("<<", isPlain: true) = key.content {
+                merged = value.sequence ?? [value]
+                guard merged.allSatisfy({ $0.mapping != nil }) else {
+                    throw YAMLError(value.mark, "“<<” merges mappings; write an alias such as “<<: *web”")
+                }
+            } else {
+                members.append((key, value))
+            }
         }
         depth -= 1
+        // A key of the mapping itself overrides merged ones, and of these the first one counts
+        // (https://yaml.org/type/merge.html).
+        for (key, value) in merged.flatMap({ $0.mapping ?? [] })
+        where lines.updateValue(key.mark.line, forKey: key.string ?? "") == nil {
+            members.append((key, value))
+        }
         return members
+    }
+
+    /// Refuses a space that YAML does not know at the beginning of a text without quotes.
+    ///
+    /// It looks like indentation, but is part of the text.
+    private func refuseSpace(_ first: Unicode.Scalar?, at mark: YAMLNode.Mark) throws(YAMLError) {
+        guard let first, !first.isASCII, first.properties.isWhitespace || first == "\u{FEFF}" else { return }
+        let line = text.split(separator: 0x0A, maxSplits: mark.line, omittingEmptySubsequences: false)[mark.line - 1]
+        let isIndentation = line.prefix { $0 == 0x20 }.count == mark.column - 1
+        let name =
+            first == "\u{A0}" ? "no-break space (U+00A0)" : "space U+\(String(first.value, radix: 16, uppercase: true))"
+        throw YAMLError(mark, "\(name) \(isIndentation ? "in the indentation" : "before this text"); use spaces")
     }
 
     private mutating func descend(at mark: YAMLNode.Mark) throws(YAMLError) {

@@ -4,8 +4,9 @@ import CYAML
 
 /// Reads a YAML document into a tree of nodes, with libyaml.
 ///
-/// It supports the part of YAML that configuration files need: one document, scalars as keys, no tags. To bound the
-/// cost of any file, it limits the nesting (``maximumDepth``) and the nodes that aliases add (``maximumAliasedNodes``).
+/// It supports the part of YAML that configuration files need: one document, scalars as keys, merge keys, no tags. To
+/// bound the cost of any file, it limits the nesting (``maximumDepth``) and the nodes that aliases add
+/// (``maximumAliasedNodes``).
 public enum YAMLDocument {
     /// The maximum nesting of sequences and mappings.
     public static let maximumDepth = 32
@@ -19,7 +20,8 @@ public enum YAMLDocument {
         var parser = yaml_parser_t()
         guard yaml_parser_initialize(&parser) == 1 else { throw YAMLError(nil, "out of memory") }
         defer { yaml_parser_delete(&parser) }
-        var text = text
+        // An editor's byte order mark is not part of the text.
+        var text = text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
         return try withUnsafeMutablePointer(to: &parser) { parser throws(YAMLError) in
             // The bytes must stay in place until the parser has read all of them.
             let result: Result<YAMLNode?, YAMLError> = text.withUTF8 { bytes in

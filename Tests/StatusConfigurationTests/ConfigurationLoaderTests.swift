@@ -52,6 +52,31 @@ import Testing
         #expect(web.placeholder == "Starting")
     }
 
+    @Test("pieces below a key with x- are shared by servers, and are no settings")
+    func sharedPieces() throws {
+        try folder.write(
+            "x-web: &web { http: http://a/, interval: 10s }\n"
+                + "servers:\n  a: { <<: *web }\n  b: { <<: *web, interval: .5s }\n"
+        )
+        let loaded = try folder.load()
+        #expect(loaded.problems == [])
+        let servers = loaded.configuration.servers
+        #expect(servers[try name("a")]?.schedule.interval == .seconds(10))
+        #expect(servers[try name("b")]?.schedule.interval == .milliseconds(500))
+        #expect(servers[try name("a")]?.source == servers[try name("b")]?.source)
+        try folder.write("x-web: { http: http://a/ }\n")
+        #expect(try folder.load().configuration.acceptsAny)
+    }
+
+    @Test("a byte order mark in any file is skipped, with either end of line")
+    func byteOrderMark() throws {
+        try folder.write("\u{FEFF}servers: { a: { push: true } }\r\n")
+        try folder.write("\u{FEFF}servers:\n  b: { push: true }\n", to: "conf.d/b.yaml")
+        let loaded = try folder.load()
+        #expect(loaded.problems == [])
+        #expect(loaded.configuration.servers.keys.map(\.rawValue).sorted() == ["a", "b"])
+    }
+
     @Test("an entry that replaces one of another file is a warning that names both places")
     func replacedEntry() throws {
         try folder.write("servers:\n  db: { push: true }\n  web: { push: true }\n")

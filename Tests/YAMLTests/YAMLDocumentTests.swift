@@ -75,6 +75,32 @@ import Testing
     }
 
     @Test(
+        "a byte order mark is skipped, also before lines that end with CR LF",
+        arguments: ["a: 1\nb: 2\n", "a: 1\r\nb: 2\r\n"])
+    func byteOrderMark(text: String) throws {
+        let members = try #require(try YAMLDocument.read("\u{FEFF}" + text)?.mapping)
+        #expect(members.map(\.key.string) == ["a", "b"])
+        #expect(members.map(\.value.string) == ["1", "2"])
+        #expect(try YAMLDocument.read("\u{FEFF}") == nil)
+        #expect(try YAMLDocument.read("a: \"\u{A0}b\u{FEFF}\"\n")?.mapping?[0].value.string == "\u{A0}b\u{FEFF}")
+    }
+
+    @Test(
+        "merged keys are those of the alias that the mapping does not have itself",
+        arguments: [
+            ("x: &x { b: 1, c: 2 }\na: { <<: *x, c: 3 }\n", "c=3 b=1"),
+            ("x: &x { b: 1, c: 2 }\na: { c: 3, <<: *x }\n", "c=3 b=1"),
+            ("x: [&x { b: 1 }, &y { b: 2, c: 3 }]\na: { <<: [*x, *y] }\n", "b=1 c=3"),
+            ("x: &x { b: 1 }\ny: &y { <<: *x, c: 2 }\na: { <<: *y }\n", "c=2 b=1"),
+            ("a: { \"<<\": 1 }\n", "<<=1"),
+        ])
+    func merges(text: String, members: String) throws {
+        let last = try #require(try YAMLDocument.read(text)?.mapping?.last)
+        let merged = (last.value.mapping ?? []).map { "\($0.key.string ?? "")=\($0.value.string ?? "")" }
+        #expect(merged.joined(separator: " ") == members)
+    }
+
+    @Test(
         "an error gives the line and says what to do",
         arguments: [
             ("a: 1\na: 2\n", 2, "duplicate key “a”, already in line 1"),
@@ -97,7 +123,12 @@ import Testing
             ("a:\n  b: 1\n c: 2\n", 3, "wrong indentation, or text after a closing quote or bracket"),
             ("a: [::1]:80\n", 1, "unclosed bracket, or text in brackets that must be quoted, such as '[::1]:80'"),
             ("a: 'b\nc: 1\n", 1, "unclosed quote"),
-            ("a: &x { b: 1 }\nc: { <<: *x }\n", 2, "merge keys (<<) are not supported"),
+            ("a: &x [1]\nc: { <<: *x }\n", 1, "“<<” merges mappings; write an alias such as “<<: *web”"),
+            ("a: &x { b: 1 }\nc: { <<: *x, <<: *x }\n", 2, "duplicate key “<<”, already in line 2"),
+            ("a:\n\u{A0}\u{A0}b: 1\n", 2, "no-break space (U+00A0) in the indentation; use spaces"),
+            ("a:\n  b:\n  \u{A0}\u{A0}c: 1\n", 3, "no-break space (U+00A0) in the indentation; use spaces"),
+            ("a:\r\n  \u{3000}- b\r\n", 2, "space U+3000 in the indentation; use spaces"),
+            ("a: 1\nb: \u{A0}2\n", 2, "no-break space (U+00A0) before this text; use spaces"),
             ("a: \u{1}\n", 1, "control characters are not allowed"),
             ("a: 1\nb: 2\nc: \u{7}\n", 3, "control characters are not allowed"),
             ("# x\n%TAG ! tag:example.org,2026:\n---\na: 1\n", 2, "tags are not supported; remove %TAG"),
