@@ -56,10 +56,13 @@ public struct ServerState: Hashable, Sendable {
 
     public var isHealthy: Bool { isCurrent && status?.level == .ok }
 
-    /// The level for filters and sums: `unknown` if the status is not current, nil if there is none yet.
+    /// The level for filters and sums; nil if there is no status yet.
+    ///
+    /// A status that is not current counts as `unknown`, or as its level if that is worse, so that it does not hide.
     public var countedLevel: Level? {
         guard status != nil || phase == .failed || isStale else { return nil }
-        return isCurrent ? status?.level ?? .unknown : .unknown
+        guard let level = status?.level else { return .unknown }
+        return isCurrent || level.isWorse(than: .unknown) ? level : .unknown
     }
 }
 

@@ -44,6 +44,19 @@ import Testing
         #expect(recorder.entries.last?.message == "db: Signed Out [critical]")
     }
 
+    @Test("a critical status that cannot be checked any more is still an error, and a good one a warning")
+    func failedLevel() async throws {
+        let (recording, journal) = try await record()
+        try monitor.post(try StatusText("Signed Out"), level: .critical, to: name)
+        try monitor.fail(name, because: "no plugin")
+        try monitor.redefine(ServerDefinition(name: name, source: "push"))
+        try post("Signed In")
+        try monitor.fail(name, because: "no plugin")
+        await close(recording, journal)
+        let failures = recorder.entries.filter { $0.message.contains("failed: no plugin") }
+        #expect(failures.map(\.level) == [.error, .warning])
+    }
+
     @Test("a flapping server is limited; the last entry is current, and gives the number of omitted ones")
     func limited() async throws {
         let (recording, journal) = try await record()

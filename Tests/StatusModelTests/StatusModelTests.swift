@@ -23,6 +23,27 @@ import Testing
             #expect(order.filter { level.isWorse(than: $0) } == Array(order[..<index]))
         }
     }
+
+    @Test(
+        "a status that is stale, failed or loaded again counts as unknown, but one that was critical stays critical",
+        arguments: [
+            (Level?.none, Level.unknown), (.ok, .unknown), (.warning, .unknown), (.unknown, .unknown),
+            (.critical, .critical),
+        ])
+    func countedLevel(_ level: Level?, _ counted: Level) throws {
+        let name = try #require(ServerName("db"))
+        var state = ServerState(name: name, source: "push", phase: level == nil ? .empty : .loaded)
+        let text = try StatusText("text")
+        let time = Timestamp(milliseconds: 0)
+        state.status = level.map { Status(text: text, level: $0, changedAt: time, updatedAt: time) }
+        #expect(state.countedLevel == level)
+        for phase in [Phase.failed, .loading, state.phase] {
+            state.phase = phase
+            state.isStale = phase != .failed && phase != .loading
+            // Nothing is known yet while the first check runs.
+            #expect(state.countedLevel == (level == nil && phase == .loading ? nil : counted), "\(phase)")
+        }
+    }
 }
 
 @Suite struct StatusTextTests {

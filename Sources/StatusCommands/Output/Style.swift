@@ -23,7 +23,7 @@ struct Style: Sendable {
     }
 
     func level(_ text: String, of server: ServerState) -> String {
-        if server.phase == .failed { return paint(text, "31") }
+        if server.phase == .failed || server.countedLevel == .critical { return paint(text, "31") }
         if server.phase == .loading { return faint(text) }
         if server.isStale { return paint(text, "35") }
         return level(text, server.status?.level)

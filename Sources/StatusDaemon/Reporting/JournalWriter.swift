@@ -182,8 +182,7 @@ final class JournalWriter: ChangeSink {
 extension ServerState {
     /// The log level of a change.
     fileprivate var journalLevel: Logger.Level {
-        if phase == .failed || isStale { return .warning }
-        switch status?.level {
+        switch countedLevel {
         case .critical: return .error
         case .warning, .unknown: return .warning
         case .ok, nil: return .notice

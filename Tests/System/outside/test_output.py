@@ -46,6 +46,20 @@ def widths():
                 assert not any(line.startswith(("word", "ord", "rd", "d ")) for line in lines), lines
 
 
+@test("a critical status that has become stale, or that cannot be checked any more, stays critical in filters, sums and the summary")
+def stale_critical():
+    with Daemon("servers:\n  a: { push: true, ttl: 100ms }\n  b: { push: true, ttl: 100ms }\n  c: { push: true }\n") as daemon:
+        for name, level in (("a", "critical"), ("b", "warning"), ("c", "ok")):
+            daemon.done("post", name, "text", "--level", level)
+        for name in "ab":
+            eventually(lambda: daemon.describe(name)["stale"], f"{name} is stale")
+        for level, wanted in (("critical", "a"), ("unknown", "ab"), ("warning", "ab"), ("ok", "abc")):
+            equal(daemon.done("list", "--format", "{name}", "--level", level), "".join(f"{name}\n" for name in wanted), level)
+        buckets = json.loads(daemon.done("history", "a", "--summary", "--json"))["buckets"]
+        equal(sum(bucket["times"]["unknown"] for bucket in buckets), 0, buckets)
+        equal(buckets[-1]["worst"], "critical")
+
+
 @test("list shows only the servers that all its options include; a stale server counts as unknown")
 def filters():
     with Daemon("servers:\n  a: { push: true }\n  b: { push: true, ttl: 100ms }\n  c: { push: true }\n  d: { exec: [/bin/echo, well] }\n  e: { push: true }\n") as daemon:
