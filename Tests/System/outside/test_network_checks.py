@@ -63,6 +63,32 @@ def tcp_reset():
                 expect(daemon, name, "ok", "connected in ")
 
 
+@test("tcp: a server that speaks first sees the connection end, and no reset, for which MySQL would block this host in the end")
+def tcp_speaks_first():
+    ends = []
+
+    def greet(connection):
+        with contextlib.closing(connection):
+            try:
+                connection.sendall(b"J\0\0\0\n8.0.36-greeting\0" * 100)
+                end = connection.recv(1)
+                # After a reset, nothing can be sent.
+                for _ in range(2):
+                    connection.sendall(b"bye")
+                ends.append(end)
+            except ConnectionError as error:
+                ends.append(error)
+
+    def is_orderly():
+        daemon.done("refresh", "db")
+        return b"" in ends
+
+    with listener(greet) as port, Daemon(once(f"db: {{ tcp: '127.0.0.1:{port}' }}")) as daemon:
+        expect(daemon, "db", "ok", "connected in ")
+        # A server that is slower than the check waits gets a reset, so one end of several counts.
+        eventually(is_orderly, "an orderly end")
+
+
 @test("tcp: a server that does not answer is critical when it has timed out")
 def tcp_silent():
     # The backlog of a listener that never accepts is full: the kernel drops further connections.

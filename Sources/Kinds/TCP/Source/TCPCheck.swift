@@ -53,8 +53,9 @@ struct TCPCheck: Check {
 
     private func connect(to addresses: [InternetAddress], within limit: Duration) async throws -> CheckResult {
         do {
-            let latency = try await withTimeLimit(limit) { try await TCPConnection.probe(addresses) }
-            return CheckResult(.ok, "connected", latency: latency)
+            let connection = try await withTimeLimit(limit) { try await TCPConnection.probe(addresses) }
+            await connection.close()
+            return CheckResult(.ok, "connected", latency: connection.latency)
         } catch is TimeLimitExceeded {
             return CheckResult(.critical, "no answer within \(TimeSpan.text(timeout))")
         }
