@@ -30,20 +30,23 @@ enum NotifyFuzzing {
         datagram.withUnsafeBytes { NotifyMessage($0) }
     }
 
-    /// What follows in a datagram replaces what is before it; unknown names have no effect.
+    /// Of two values the first one counts, and of two conditions the last one; unknown names have no effect.
     private static func checkLines(_ datagram: [UInt8], _ message: NotifyMessage) {
         if let longer = self.message(Array("X=1\n".utf8) + datagram) {
             expect(longer == message, "an unknown name has no effect")
         }
-        let separators = datagram.indices.filter { datagram[$0] == 0x0A || datagram[$0] == 0 }
+        let separators = datagram.indices.filter { [0x0A, 0x0D, 0].contains(datagram[$0]) }
         guard let middle = separators.dropFirst(separators.count / 2).first,
             let head = self.message(Array(datagram[..<middle])),
             let tail = self.message(Array(datagram[(middle + 1)...]))
         else { return }
+        let errorNumber = head.errorNumber ?? tail.errorNumber
+        var condition = tail.condition ?? head.condition
+        if case .failed = condition { condition = errorNumber.map { .failed($0) } }
         let both = NotifyMessage(
-            status: tail.status ?? head.status, condition: tail.condition ?? head.condition,
-            isAlive: head.isAlive || tail.isAlive, watchdogTime: tail.watchdogTime ?? head.watchdogTime)
-        expect(both == message, "the last assignment counts: \(both), \(message)")
+            status: head.status ?? tail.status, condition: condition, errorNumber: errorNumber,
+            isAlive: head.isAlive || tail.isAlive, watchdogTime: head.watchdogTime ?? tail.watchdogTime)
+        expect(both == message, "the first value and the last condition count: \(both), \(message)")
     }
 
     private static func check(_ reaction: NotifyState.Reaction, to message: NotifyMessage) {
@@ -65,7 +68,8 @@ enum NotifyFuzzing {
 
 extension NotifyMessage {
     fileprivate init(
-        status: String?, condition: Condition? = nil, isAlive: Bool = false, watchdogTime: Duration? = nil
+        status: String?, condition: Condition? = nil, errorNumber: Int32? = nil, isAlive: Bool = false,
+        watchdogTime: Duration? = nil
     ) {
         guard let empty = NotifyMessage(UnsafeRawBufferPointer(start: nil, count: 0)) else {
             fatalError("an empty datagram is a message")
@@ -73,6 +77,7 @@ extension NotifyMessage {
         self = empty
         self.status = status
         self.condition = condition
+        self.errorNumber = errorNumber
         self.isAlive = isAlive
         self.watchdogTime = watchdogTime
     }

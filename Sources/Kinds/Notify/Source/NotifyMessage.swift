@@ -16,6 +16,8 @@ struct NotifyMessage: Equatable {
     /// The text of `STATUS=`; an empty text removes the previous one.
     var status: String?
     var condition: Condition?
+    /// The first valid number of `ERRNO=`, whichever condition counts.
+    var errorNumber: Int32?
     /// Whether the datagram is a keep-alive (`WATCHDOG=1`).
     var isAlive = false
     /// The maximum time between keep-alives (`WATCHDOG_USEC=`); zero for no limit.
@@ -68,12 +70,11 @@ struct NotifyMessage: Equatable {
             condition = .unwell
         } else if let number = line.value(of: "WATCHDOG_USEC=").flatMap({ UInt64($0) }) {
             watchdogTime = watchdogTime ?? Self.watchdogTime(number)
-        } else if !isFailed, let number = line.value(of: "ERRNO=").flatMap({ Int32($0) }), number > 0 {
-            condition = .failed(number)
+        } else if let number = line.value(of: "ERRNO=").flatMap({ Int32($0) }), number > 0 {
+            errorNumber = errorNumber ?? number
+            condition = .failed(errorNumber ?? number)
         }
     }
-
-    private var isFailed: Bool { if case .failed = condition { true } else { false } }
 
     /// One line of a datagram, not copied.
     private struct Line {
