@@ -125,17 +125,14 @@ struct Daemon: Sendable {
     private static func endingAtSignals<Result: Sendable>(
         _ body: @EventLoop @Sendable () async -> Result
     ) async throws -> Result {
-        let sources = try [SIGTERM, SIGINT].map { try SignalSource($0) { _ in exit(0) } }
+        let sources = try SignalHandling.terminating.map { try SignalSource($0) { _ in exit(0) } }
         defer { for source in sources { source.cancel() } }
         return await body()
     }
 
     /// Raises the limit of descriptors to the maximum: each client and each notify socket needs one.
     private func raiseDescriptorLimit() throws(DaemonError) {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
-        limit.rlim_cur = limit.rlim_max
-        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        OwnedDescriptor.raiseLimit()
         guard OwnedDescriptor.limit >= Self.fewestDescriptors else {
             throw DaemonError(
                 .system,

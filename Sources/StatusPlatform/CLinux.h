@@ -50,6 +50,12 @@ static inline int linux_signal_process(int descriptor, int number) {
     return (int)syscall(SYS_pidfd_send_signal, descriptor, number, NULL, 0);
 }
 
+/* prlimit(2), which needs _GNU_SOURCE. */
+static inline int linux_set_limit(int32_t process, int32_t resource, uint64_t soft, uint64_t hard) {
+    uint64_t limits[] = {soft, hard};
+    return (int)syscall(SYS_prlimit64, process, resource, limits, NULL);
+}
+
 /* struct ucred needs _GNU_SOURCE, which importers may not have defined. */
 struct linux_credentials {
     int32_t pid;

@@ -18,6 +18,16 @@ public final class SignalSource {
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
+    /// Whether this process was started with a signal ignored, which it should then keep ignoring.
+    ///
+    /// A shell without job control does so with SIGINT for a program in the background.
+    public nonisolated static func isIgnored(_ signal: Int32) -> Bool {
+        var action = sigaction()
+        guard sigaction(signal, nil, &action) == 0 else { return false }
+        let handler = action.__sigaction_handler.sa_handler
+        return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+    }
+
     /// Handles a signal, which must be blocked (``block(_:)``) and have no other source.
     public init(_ signal: Int32, handler: @escaping @EventLoop (Int32) -> Void) throws(IOError) {
         var set = sigset_t([signal])

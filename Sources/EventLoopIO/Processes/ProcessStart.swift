@@ -5,7 +5,8 @@ import Glibc
 
 /// A program to start with posix_spawn(3).
 ///
-/// It inherits the standard descriptors and those in ``streams``, and no others. No signal is blocked or ignored in it.
+/// It inherits the standard descriptors and those in ``streams``, and no others. No signal is blocked or ignored in it,
+/// and its limit of descriptors is the one that this process was started with.
 /// If it leads its own process group, it gets no signals of this process's group.
 public struct ProcessStart: Sendable {
     /// The path of the program.
@@ -64,6 +65,7 @@ public struct ProcessStart: Sendable {
             }
         }
         guard failure == 0 else { throw Failure(number: failure) }
+        OwnedDescriptor.restoreLimit(of: process)
         return process
     }
 

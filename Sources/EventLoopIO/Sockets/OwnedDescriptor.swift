@@ -109,10 +109,31 @@ extension OwnedDescriptor {
     public static let reserve = 16
 
     /// The maximum number of descriptors of this process.
-    public static var limit: Int {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1024 }
-        return Int(clamping: limit.rlim_cur)
+    public static var limit: Int { Int(clamping: limits?.rlim_cur ?? 1024) }
+
+    /// Raises ``limit`` as far as this user may.
+    ///
+    /// Programs that this process starts (``ProcessStart``) get the former limit: some use select(2), or close all
+    /// descriptors up to the limit.
+    public static func raiseLimit() {
+        guard let former = formerLimits else { return }
+        var limits = former
+        limits.rlim_cur = limits.rlim_max
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
+    }
+
+    /// The limits with which this process was started.
+    private static let formerLimits = limits
+
+    private static var limits: rlimit? {
+        var limits = rlimit()
+        return getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits) == 0 ? limits : nil
+    }
+
+    /// Gives a program that this process has started the limit of before ``raiseLimit()``.
+    static func restoreLimit(of process: pid_t) {
+        guard let former = formerLimits else { return }
+        linux_set_limit(process, Int32(RLIMIT_NOFILE.rawValue), UInt64(former.rlim_cur), UInt64(former.rlim_max))
     }
 
     /// Whether the next descriptor would be in the reserve, or cannot be opened.

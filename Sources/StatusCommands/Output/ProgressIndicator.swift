@@ -38,9 +38,11 @@ final class ProgressIndicator {
     func callAsFunction<Result>(_ text: String, _ work: () async throws -> Result) async throws -> Result {
         guard isShown else { return try await work() }
         // Ctrl-C ends the process. The daemon then sees that the caller has disconnected.
-        signal(SIGINT) { _ in
-            _ = write(STDERR_FILENO, ProgressIndicator.erase.utf8Start, ProgressIndicator.erase.utf8CodeUnitCount)
-            _exit(130)
+        if !SignalSource.isIgnored(SIGINT) {
+            signal(SIGINT) { _ in
+                _ = write(STDERR_FILENO, ProgressIndicator.erase.utf8Start, ProgressIndicator.erase.utf8CodeUnitCount)
+                _exit(130)
+            }
         }
         let began = ContinuousClock.now
         timer = try TimerSource { [weak self] in self?.show(text, since: began) }

@@ -128,7 +128,9 @@ final class PipeReader {
 
     /// From now on, an interrupt and the end of the reader end the process with status 0.
     static func withInterrupt() -> PipeReader {
-        for interruption in [SIGINT, SIGTERM] { signal(interruption) { _ in _exit(0) } }
+        for interruption in [SIGINT, SIGTERM] where !SignalSource.isIgnored(interruption) {
+            signal(interruption) { _ in _exit(0) }
+        }
         return PipeReader()
     }
 

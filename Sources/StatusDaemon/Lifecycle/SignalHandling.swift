@@ -4,7 +4,9 @@ import EventLoopIO
 import Glibc
 
 enum SignalHandling {
-    static let signals = [SIGHUP, SIGTERM, SIGINT]
+    /// The signals that end the daemon.
+    static let terminating = [SIGTERM, SIGINT].filter { !SignalSource.isIgnored($0) }
+    static let signals = [SIGHUP] + terminating
 
     /// Calls `reload` on each SIGHUP, and `terminate` on SIGTERM or SIGINT, after which it returns.
     @EventLoop

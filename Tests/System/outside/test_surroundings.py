@@ -4,8 +4,9 @@
 import os
 import resource
 import signal
+import subprocess
 
-from harness.daemon import Daemon
+from harness.daemon import STATUSCTL, STATUSD, Daemon
 from harness.expect import contains, equal, eventually
 from harness.preload import preloaded
 from harness.runner import test
@@ -112,3 +113,34 @@ def no_memory():
             contains(status["text"], text)
             equal(status["level"], level)
         daemon.done("post", "db", "Signed In")
+
+
+@test("a plugin gets the soft limit of descriptors that the daemon was started with, although the daemon raises its own")
+def plugin_limit():
+    few = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (300, 4096))}
+    with Daemon("servers: { plugin: { exec: [/bin/sh, -c, ulimit -Sn; ulimit -Hn >&2] } }\n", **few) as daemon:
+        eventually(lambda: daemon.text("plugin") == "300")
+        equal(resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE), (4096, 4096))
+
+
+@test("an interrupt that was ignored at the start, as for a program in the background of a script, ends neither the daemon nor watch")
+def ignored_interrupt():
+    background = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)}
+    with Daemon("servers: { db: { push: true } }\n", **background) as daemon, daemon.follow("watch", "db", **background) as lines:
+        lines.until("db")
+        for process in (daemon.process, lines.process):
+            process.send_signal(signal.SIGINT)
+        for text in ("one", "two", "three"):
+            daemon.done("post", "db", text)
+            lines.until(text)
+        equal(lines.end(signal.SIGTERM), 0)
+
+
+@test("help that cannot be written is an error")
+def unwritten_help():
+    for program in (STATUSD, STATUSCTL):
+        for option in ("--help", "--version"):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([program, option], stdout=full, stderr=subprocess.PIPE, text=True)
+            equal(done.returncode, 1, program)
+            contains(done.stderr, "No space left on device")
