@@ -55,7 +55,7 @@ enum Main {
         let parser = CommandParser(program, version: MonitorVersion.current)
         do throws(UsageError) {
             switch try parser.parse(Array(CommandLine.arguments.dropFirst())) {
-            case .show(let text): show(charset.text(text))
+            case .show(let text): show(text)
             case .complete(let words):
                 EventLoop.runProcess {
                     for line in await parser.candidates(for: words) { print(line) }
@@ -79,18 +79,13 @@ enum Main {
         }
     }
 
-    /// Writes a text to standard output; ends the process with 1 if that fails.
+    /// Writes a text to standard output; ends the process with 1 if that fails, unless the reader has enough.
     private static func show(_ text: String) {
-        var rest = Array((text + "\n").utf8)[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) }
-            guard count > 0 else {
-                let message = "statusd: cannot write to standard output: \(String(cString: strerror(errno)))\n"
-                _ = write(STDERR_FILENO, message, message.utf8.count)
-                exit(1)
-            }
-            rest = rest.dropFirst(count)
-        }
+        let failure = StandardOutput.write(charset.text(text + "\n"), to: STDOUT_FILENO)
+        if failure == 0 || failure == EPIPE { return }
+        let reason = String(cString: strerror(failure))
+        StandardOutput.write("statusd: cannot write to standard output: \(reason)\n", to: STDERR_FILENO)
+        exit(1)
     }
 }
 

@@ -10,7 +10,7 @@ import Glibc
 /// It is not a `TaskExecutor`. If a task preferred it, each asynchronous function that the task enters would move its
 /// job behind all others (<https://github.com/swiftlang/swift/issues/85668>).
 ///
-/// Unchecked, because its properties are isolated to the loop, constant or locked.
+/// Unchecked, because its properties are isolated to the loop, constant or locked. `pollSet` stays on the thread.
 final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     /// The loop checks the time after this many jobs, so that many jobs cannot delay events.
     private static let jobsPerRound = 16

@@ -2,11 +2,11 @@
 
 import CCurl
 import Glibc
+import SourceKinds
 import StatusSupport
 
 /// libcurl, loaded at runtime; it stays loaded until the process ends.
 final class CurlLibrary {
-    private static let fileName = "libcurl.so.4"
     /// The first version with `CURLOPT_QUICK_EXIT`.
     ///
     /// Without that option, the end of a transfer may wait for the resolver.
@@ -18,8 +18,8 @@ final class CurlLibrary {
     let authoritiesFile: String?
 
     init() throws(HTTPFailure) {
-        guard let handle = dlopen(Self.fileName, RTLD_NOW | RTLD_LOCAL) else {
-            let reason = dlerror().map { String(cString: $0) } ?? Self.fileName
+        guard let handle = dlopen(HTTPSettings.library, RTLD_NOW | RTLD_LOCAL) else {
+            let reason = dlerror().map { String(cString: $0) } ?? HTTPSettings.library
             throw HTTPFailure(reason: "cannot load libcurl: \(reason); install the package libcurl4")
         }
         let functions = UnsafeMutablePointer<statusd_curl>.allocate(capacity: 1)

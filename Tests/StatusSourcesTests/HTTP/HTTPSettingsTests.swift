@@ -28,7 +28,7 @@ import Testing
             """)
         #expect(settings == site)
         #expect(problems == [])
-        #expect(site.requirements.contains(.readableFile("/etc/ca.pem")))
+        #expect(site.requirements == [.library("libcurl.so.4", package: "libcurl4"), .readableFile("/etc/ca.pem")])
     }
 
     @Test(

@@ -196,7 +196,7 @@ def hydra():
 import os, resource, sys, time
 resource.setrlimit(resource.RLIMIT_NPROC, (400, 400))
 def fork():
-    # Processes of the test before may still be ending.
+    # The first one may fail for a moment, and the attack must begin.
     while True:
         try:
             return os.fork()

@@ -8,6 +8,9 @@ public struct HTTPSettings: SourceSettings {
     public static let key = "http"
     public static let delivery = SourceDelivery.checked
 
+    /// libcurl's shared library, which makes the requests.
+    public static let library = "libcurl.so.4"
+
     public var url: String
     /// The method; the response to `HEAD` has no body.
     public var method = "GET"
@@ -33,7 +36,7 @@ public struct HTTPSettings: SourceSettings {
         return [url, method, codes, certificateAuthority ?? "", String(redirects)] + headers + body
     }
     public var requirements: [SourceRequirement] {
-        [.library("libcurl.so.4", package: "libcurl4")] + (certificateAuthority.map { [.readableFile($0)] } ?? [])
+        [.library(Self.library, package: "libcurl4")] + (certificateAuthority.map { [.readableFile($0)] } ?? [])
     }
 }
 
