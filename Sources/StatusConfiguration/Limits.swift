@@ -5,7 +5,7 @@ public import SourceKinds
 public struct HistoryLimits: Equatable, Sendable {
     /// How long an entry is kept.
     public var keep = Duration.seconds(90 * 86_400)
-    /// The maximum number of entries; 0 turns the history off.
+    /// The maximum number of entries, of which each server has an equal share; 0 turns the history off.
     public var changes = 100_000
 
     public init() {}

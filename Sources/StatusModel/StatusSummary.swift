@@ -71,7 +71,7 @@ public struct StatusSummary: Hashable, Sendable {
     public var until: Timestamp
     /// The parts, in order.
     public var buckets: [SummaryBucket]
-    /// The beginning of the history, if that is later than the beginning of the period.
+    /// The beginning of the server's history, if that is later than the beginning of the period.
     public var knownSince: Timestamp?
 
     public init(server: ServerName, since: Timestamp, until: Timestamp, buckets: [SummaryBucket]) {

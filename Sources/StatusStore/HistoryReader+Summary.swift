@@ -40,6 +40,7 @@ extension HistoryReader {
             let time = Self.time(statement.integer(3) ?? 0, clock, statement.integer(2))
             // A damaged row may contain any number.
             let changes = statement.integer(5) == 1 ? 1 + min(max(0, Int(statement.integer(6) ?? 0)), 1 << 32) : 0
+            tally.noteBeginning(time)
             tally.change(to: Level(grade: statement.integer(4)), changes: changes, at: time)
         }
         for run in runs { tally.run(run.isStart, at: run.time) }
@@ -69,19 +70,16 @@ extension HistoryReader {
         return isOverflow ? at : sum
     }
 
-    /// Begins with the last state in the entries that were removed.
+    /// Begins with what the entries that were removed said.
     private func begin(_ tally: inout SummaryTally, _ server: Int64) throws(SQLiteError) {
-        let statement = try database.statement(
-            """
-            SELECT at, coalesce(is_running, 1), coalesce((SELECT grade FROM names WHERE id = ?), 0) FROM pruned
-            """)
-        defer { statement.reset() }
-        try statement.bind(server, at: 0)
-        guard try statement.step() else { return }
-        let beginning = statement.integer(0) ?? 0
-        tally.run(statement.integer(1) == 1, at: beginning)
-        tally.change(to: Level(grade: statement.integer(2)), changes: 0, at: beginning)
-        tally.noteBeginning(Timestamp(milliseconds: beginning))
+        let run = try database.rows("SELECT at, is_running FROM pruned") { ($0.integer(0) ?? 0, $0.integer(1) == 1) }
+        let level = try database.rows("SELECT graded_at, grade FROM names WHERE id = ? AND grade IS NOT NULL", [server])
+        {
+            ($0.integer(0) ?? 0, Level(grade: $0.integer(1)))
+        }
+        for (time, isRunning) in run { tally.run(isRunning, at: time) }
+        for (time, level) in level { tally.change(to: level, changes: 0, at: time) }
+        if let time = level.first?.0 { tally.noteBeginning(max(time, run.first?.0 ?? time)) }
     }
 
     /// The wall clock at each boot of the machine, in milliseconds since 1970.
@@ -95,7 +93,8 @@ extension HistoryReader {
         var clocks: [Int64: Int64] = [:]
         for (boot, end) in zip(boots, boots.dropFirst() + [.max]) {
             clocks[boot] = try database.rows(
-                "SELECT at - since_boot / 1000 FROM changes WHERE id < ? ORDER BY id DESC LIMIT 1", [end]
+                "SELECT at - since_boot / 1000 FROM changes WHERE id < ? AND life = ? ORDER BY id DESC LIMIT 1",
+                [end, boot]
             ) { $0.integer(0) }.first
         }
         if let last = boots.last, try database.integer("SELECT 1 FROM daemon WHERE boot = ?", boot) != nil {
@@ -112,6 +111,7 @@ struct SummaryTally {
     private var time: Int64
     private var level: Level?
     private var isRunning = false
+    private var hasBegun = false
 
     init(_ server: ServerName, since: Timestamp, until: Timestamp, buckets: Int) {
         let length = max(0, until.milliseconds - since.milliseconds)
@@ -124,8 +124,11 @@ struct SummaryTally {
         time = since.milliseconds
     }
 
-    mutating func noteBeginning(_ time: Timestamp) {
-        if time > summary.since { summary.knownSince = time }
+    /// Notes when the history of the server begins; only the first note counts.
+    mutating func noteBeginning(_ time: Int64) {
+        defer { hasBegun = true }
+        guard !hasBegun, time > summary.since.milliseconds else { return }
+        summary.knownSince = Timestamp(milliseconds: min(time, summary.until.milliseconds))
     }
 
     /// Notes a change of the server, in the order of time.

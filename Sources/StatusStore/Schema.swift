@@ -70,6 +70,10 @@ enum Schema {
             SELECT kind FROM changes WHERE server = names.id AND grade IS NOT NULL ORDER BY id DESC LIMIT 1);
         CREATE INDEX open_names ON names (id) WHERE is_open;
         """,
+        """
+        ALTER TABLE names ADD COLUMN graded_at INTEGER;
+        UPDATE names SET graded_at = (SELECT at FROM pruned) WHERE grade IS NOT NULL;
+        """,
     ]
 
     /// Checks that the tables are statusd's, before anything is changed.

@@ -17,10 +17,18 @@ extension StoreFile {
 
     /// Appends an entry.
     ///
+    /// Of the changes of text at one level, it keeps the first, the last, and at most one a minute: a change replaces
+    /// the one before it, unless that came a minute after its own predecessor. The level lasts all the time.
+    ///
     /// - Parameter now: a time of this run by both clocks, which relates them.
     func append(_ change: Change, since now: Moment) throws(SQLiteError) {
+        var change = change
         let state = change.server
         let server = try state.map { state throws(SQLiteError) in try number(of: state.name) }
+        if change.kind == .changed, let replaced = try dispensable(before: change, server) {
+            change.omitted += replaced.count
+            try database.run("DELETE FROM changes WHERE id = ?", [replaced.id])
+        }
         newestChange = moment(of: change, at: now)
         try database.run(
             Self.changeInsertion,
@@ -33,6 +41,24 @@ extension StoreFile {
         bootNumber = database.lastRowID
         try database.execute("UPDATE changes SET life = id WHERE id = \(bootNumber)")
     }
+
+    /// The last entry of a server if a change of text makes it dispensable, and how many changes it stands for.
+    private func dispensable(before change: Change, _ server: Int64?) throws(SQLiteError) -> (id: Int64, count: Int)? {
+        let rows = try database.rows(Self.dispensableQuery, [server, change.grade]) { row in
+            var columns = Columns(row)
+            return (id: columns.integer() ?? 0, count: columns.count() + 1)
+        }
+        return rows.first
+    }
+
+    static let dispensableQuery = """
+        WITH latest AS (
+            SELECT id, kind, grade, since_boot, life, omitted FROM changes
+            WHERE server = ?1 AND grade IS NOT NULL ORDER BY id DESC LIMIT 2)
+        SELECT last.id, last.omitted FROM latest last JOIN latest previous ON previous.id < last.id
+        WHERE last.kind = 'changed' AND last.grade = ?2 AND previous.grade = ?2
+            AND last.life = previous.life AND last.since_boot - previous.since_boot < 60000000
+        """
 
     /// The time since boot at which an entry was made.
     ///

@@ -58,7 +58,7 @@ final class StoreFile {
         // Preparing them fails if a table or a column is missing.
         let statements = [
             Self.logInsertion, Self.serverInsertion, Self.entryInsertion, Self.changeInsertion, Self.nameInsertion,
-            Self.nameQuery,
+            Self.nameQuery, Self.dispensableQuery,
         ]
         for sql in statements { _ = try database.statement(sql) }
     }

@@ -4,6 +4,7 @@ import EventLoopIO
 import Logging
 import StatusModel
 import StatusMonitor
+import Synchronization
 import TestSupport
 import Testing
 
@@ -55,6 +56,52 @@ import Testing
         await close(recording, journal)
         let failures = recorder.entries.filter { $0.message.contains("failed: no plugin") }
         #expect(failures.map(\.level) == [.error, .warning])
+    }
+
+    @Test("a new text at an unchanged bad level is a notice, and at a level that changes back an error again")
+    func textAtOneLevel() async throws {
+        let (recording, journal) = try await record()
+        for (text, level) in [("95 %", .critical), ("96 %", .critical), ("50 %", .ok), ("97 %", .critical)]
+            as [(String, Level)]
+        {
+            try monitor.post(try StatusText(text), level: level, to: name)
+        }
+        await close(recording, journal)
+        #expect(recorder.entries.map(\.level) == [.error, .notice, .notice, .error])
+    }
+
+    @Test("changes of text at one level are limited to one a minute, and a change of level is written at once")
+    func textsLimited() async throws {
+        let time = Mutex(ContinuousClock.now)
+        let (recording, journal) = try await record(clock: { time.withLock { $0 } })
+        let written = try await EventLoop.run {
+            @EventLoop func entries(after duration: Duration) -> Int {
+                time.withLock { $0 += duration }
+                for _ in 1...60 { journal.earn() }
+                return recorder.entries.count
+            }
+            @EventLoop func post(_ texts: ClosedRange<Int>) throws {
+                for text in texts {
+                    try self.post("\(text)")
+                    recording.read()
+                }
+            }
+            try post(1...50)
+            var written = [entries(after: .seconds(1))]
+            try post(51...100)
+            written += [entries(after: .seconds(1)), entries(after: .seconds(58)), entries(after: .seconds(3600))]
+            try post(101...150)
+            written.append(entries(after: .seconds(1)))
+            try post(151...200)
+            try monitor.post(try StatusText("down"), level: .critical, to: name)
+            recording.read()
+            return written
+        }
+        // The first change has a new level; then there are 20 changes of text at once, and one a minute later.
+        #expect(written == [21, 21, 22, 22, 42])
+        #expect(recorder.entries.last?.message == "db: down [critical] (80 earlier changes left out)")
+        await close(recording, journal)
+        #expect(recorder.entries.count == 43)
     }
 
     @Test("a flapping server is limited; the last entry is current, and gives the number of omitted ones")
@@ -233,10 +280,12 @@ import Testing
         #expect(recorder.entries.map(\.message) == ["db: Signed In", "db: Signed Out"])
     }
 
-    private func record(_ other: StatusMonitor? = nil) async throws -> (ChangeRecorder, JournalWriter) {
+    private func record(
+        _ other: StatusMonitor? = nil, clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    ) async throws -> (ChangeRecorder, JournalWriter) {
         let (monitor, logger) = (other ?? monitor, recorder.logger)
         return try await EventLoop.run {
-            let journal = try JournalWriter(logger: logger)
+            let journal = try JournalWriter(logger: logger, clock: clock)
             return (try ChangeRecorder(monitor: monitor, sinks: [journal]), journal)
         }
     }

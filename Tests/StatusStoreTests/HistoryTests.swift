@@ -26,6 +26,11 @@ struct HistoryTests {
             omitted: omitted, user: user)
     }
 
+    /// A change of a server whose level changes each time, with the time as its text.
+    private func flap(_ server: String = "a", at time: Int64) throws -> Change {
+        try change(server, "\(time)", level: time.isMultiple(of: 2) ? .ok : .warning, at: time)
+    }
+
     private func read(_ query: HistoryQuery) throws -> [Change] {
         var changes: [Change] = []
         var page: HistoryPage?
@@ -71,7 +76,7 @@ struct HistoryTests {
         arguments: [-1_000_000_000_000, -60_000, 60_000, 1_000_000_000_000])
     func clockSetMeanwhile(by jump: Int64) throws {
         try save(try change("a", "1", at: 1000), at: 1000)
-        var second = batch(changes: [try change("a", "2", at: 5000)], at: 5000)
+        var second = batch(changes: [try change("a", "2", level: .warning, at: 5000)], at: 5000)
         second.log.notedAt = Moment(wall: Timestamp(milliseconds: 5500 + jump), boot: .milliseconds(5500))
         try store.save(second)
         var third = batch(changes: [try change("a", "3", at: 9000 + jump)], at: 9000)
@@ -90,7 +95,8 @@ struct HistoryTests {
             let next = fixture.store(boot: boot)
             let now = Moment(wall: Timestamp(milliseconds: 3_605_000), boot: .milliseconds(sinceBoot))
             #expect(next.open(at: now).failure == nil)
-            var last = batch(changes: [try change("a", boot, at: 3_605_000)], at: 3_605_000)
+            let level = boot == "this" ? Level.warning : .ok
+            var last = batch(changes: [try change("a", boot, level: level, at: 3_605_000)], at: 3_605_000)
             last.log.notedAt = now
             try next.save(last)
             next.close()
@@ -103,7 +109,10 @@ struct HistoryTests {
     @Test("comes in pages that take little memory, however long the texts are")
     func longTexts() throws {
         let text = String(repeating: "x", count: 1000)
-        for number in 0..<100 { try save(try change("a", text + "\(number)", at: Int64(number)), at: Int64(number)) }
+        for number in 0..<100 {
+            let time = Int64(number) * 60_000
+            try save(try change("a", text + "\(number)", at: time), at: time)
+        }
         var (found, page) = ([String](), HistoryPage?.none)
         repeat {
             let next = try store.history(HistoryQuery(server: name("a")), after: page) { false }
@@ -133,7 +142,7 @@ struct HistoryTests {
 
     @Test("is read in pages, without entries that came meanwhile")
     func pages() throws {
-        try store.save(batch(changes: try (0..<600).map { try change("a", "\($0)", at: $0) }))
+        try store.save(batch(changes: try (0..<600).map { try flap(at: $0) }))
         let first = try store.history(HistoryQuery(server: name("a")), after: nil) { false }
         #expect(first.changes.count == 128)
         try save(try change("a", "new", at: 700), at: 700)
@@ -148,22 +157,95 @@ struct HistoryTests {
 
     @Test("keeps the newest entries and entries that are young enough, and is pruned in steps")
     func pruning() throws {
-        try store.save(batch(changes: try (1...1200).map { try change("a", "\($0)", at: $0) }))
+        try store.save(batch(changes: try (1...1200).map { try flap(at: $0) }))
         var steps = 0
         while try store.prune(before: Timestamp(milliseconds: 0), keeping: 100) { steps += 1 }
-        #expect(steps == 2)
-        #expect(try texts(HistoryQuery()).first == "changed 1101")
-        #expect(try store.prune(before: Timestamp(milliseconds: 1150), keeping: 100) == false)
+        #expect(steps == 3)
+        #expect(try texts(HistoryQuery(limit: 99)).first == "changed 1102")
+        while try store.prune(before: Timestamp(milliseconds: 1150), keeping: 100) {}
         #expect(try texts(HistoryQuery()).first == "changed 1150")
+    }
+
+    @Test("of changes of text at one level, it keeps the first, the last and one a minute, and counts the others")
+    func thinning() throws {
+        try save(try change("a", "up", level: .warning, at: 0), at: 0)
+        for second in Int64(1)...130 {
+            let time = second * 1000
+            try save(try change("a", "\(second)", at: time), at: time)
+            // Another server has no part in it, and neither has a selection.
+            try save(
+                Change(.selected, at: Timestamp(milliseconds: time), revision: 0, server: try state("a", "x")), at: time
+            )
+            if second == 20 { try save(try change("b", "other", at: time), at: time) }
+        }
+        try save(try change("a", "down", level: .critical, at: 131_000), at: 131_000)
+        let changes = try read(HistoryQuery(server: name("a"))).filter { $0.kind == .changed }
+        #expect(changes.map { $0.server?.headline } == ["up", "1", "61", "121", "130", "down"])
+        #expect(changes.map(\.omitted) == [0, 0, 59, 59, 8, 0])
+        #expect(try texts(HistoryQuery(server: name("b"))) == ["changed other"])
+        let summary = try store.summary(
+            of: name("a"), since: Timestamp(milliseconds: 0), until: Timestamp(milliseconds: 132_000), buckets: 1,
+            now: moment(132_000)
+        ) { false }
+        #expect(summary.changes == 131)
+    }
+
+    @Test("what thinning leaves does not depend on a restart of the daemon")
+    func thinningOverRestart() throws {
+        for second in Int64(0)...20 { try save(try change("a", "\(second)", at: second * 1000), at: second * 1000) }
+        store.close()
+        let next = try fixture.openStore(at: 21_000)
+        try next.save(batch(changes: [try change("a", "21", at: 21_000)], at: 21_000))
+        let all = try next.history(HistoryQuery(server: name("a")), after: nil) { false }.changes
+        #expect(all.map { $0.server?.headline } == ["0", "21"])
+        #expect(all.map(\.omitted) == [0, 20])
+    }
+
+    @Test("a server that changes all the time costs no other server its history")
+    func shares() throws {
+        try save(try change("db", "down", level: .critical, at: 0), try change("db", "up", at: 1), at: 1)
+        for time in Int64(2)...1000 { try save(try flap(at: time), at: time) }
+        while try store.prune(before: Timestamp(milliseconds: 0), keeping: 20) {}
+        #expect(try texts(HistoryQuery(server: name("db"))) == ["changed down", "changed up"])
+        #expect(try read(HistoryQuery(server: name("a"))).count == 17)
+        #expect(try read(HistoryQuery()).count == 20)
+    }
+
+    @Test("changes of level outlive changes of text, which the next entry counts; the newest entry stays")
+    func levelsOutliveTexts() throws {
+        let levels: [Level] = [.ok, .critical, .ok]
+        for (number, level) in levels.enumerated() {
+            for minute in Int64(0)..<10 {
+                let time = (Int64(number) * 10 + minute) * 61_000
+                try save(try change("a", "\(number).\(minute)", level: level, at: time), at: time)
+            }
+        }
+        while try store.prune(before: Timestamp(milliseconds: 0), keeping: 6) {}
+        let changes = try read(HistoryQuery(server: name("a")))
+        #expect(changes.map { $0.server?.headline } == ["0.0", "1.0", "2.0", "2.8", "2.9"])
+        #expect(changes.map(\.omitted) == [0, 9, 9, 7, 0])
+    }
+
+    @Test("removed servers share the history of one, and each server keeps its newest entry")
+    func removedServers() throws {
+        for number in Int64(0)..<50 {
+            let added = try change("guest\(number)", "up", at: number)
+            try save(added, Change(.removed, at: added.at, revision: 0, server: added.server), at: number)
+        }
+        for number in Int64(0)..<30 { try save(try change("s\(number)", "up", at: 100 + number), at: 100 + number) }
+        while try store.prune(before: Timestamp(milliseconds: 0), keeping: 20) {}
+        #expect(try texts(HistoryQuery()).count == 32)
+        #expect(try texts(HistoryQuery(server: name("s0"))) == ["changed up"])
+        #expect(try texts(HistoryQuery(server: name("guest49"))) == ["removed up"])
     }
 
     @Test("is pruned even if a damaged entry has a text as its time")
     func pruningDamage() throws {
-        try store.save(batch(changes: try (1...1200).map { try change("a", "\($0)", at: $0) }))
+        try store.save(batch(changes: try (1...1200).map { try flap(at: $0) }))
         try Database(path: fixture.path).execute(
             "UPDATE changes SET at = 'noon' WHERE id = (SELECT min(id) + 1 FROM changes)")
         while try store.prune(before: Timestamp(milliseconds: 0), keeping: 100) {}
-        #expect(try texts(HistoryQuery()).first == "changed 1101")
+        #expect(try texts(HistoryQuery(limit: 99)).first == "changed 1102")
     }
 
     @Test("notes when the daemon ran, even if it was killed")
@@ -214,7 +296,7 @@ struct HistoryTests {
 
     @Test("returns the space of removed entries to the file system")
     func shrinking() throws {
-        try store.save(batch(changes: try (1...2000).map { try change("a", "\($0)", at: $0) }))
+        try store.save(batch(changes: try (1...2000).map { try flap(at: $0) }))
         let database = try Database(path: fixture.path)
         func pages() throws -> Int64 {
             let statement = try database.statement("PRAGMA page_count")
@@ -228,7 +310,7 @@ struct HistoryTests {
 
     @Test("ends a cancelled call")
     func cancelling() throws {
-        try store.save(batch(changes: try (0..<2000).map { try change("a", "\($0)", at: $0) }))
+        try store.save(batch(changes: try (0..<2000).map { try flap(at: $0) }))
         #expect(throws: StoreFailure.self) { try store.history(HistoryQuery(level: .critical), after: nil) { true } }
         #expect(try store.history(HistoryQuery(level: .critical), after: nil) { false }.changes.isEmpty)
     }

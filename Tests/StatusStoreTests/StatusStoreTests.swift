@@ -290,7 +290,7 @@ struct StatusStoreTests {
         let changes = try (0..<2000).map { number in
             Change(
                 .changed, at: Timestamp(milliseconds: number), revision: Int(number),
-                server: try state("a", "\(number)"))
+                server: try state("a", "\(number)", level: number.isMultiple(of: 2) ? .ok : .warning))
         }
         try store.save(batch(changes: changes, at: 5000))
         store.close()

@@ -116,6 +116,40 @@ struct SummaryTests {
         while try store.prune(before: Timestamp(milliseconds: time), keeping: changes) {}
     }
 
+    @Test("counts nothing before the entries that were removed as known, for each server by itself")
+    func prunedByShare() throws {
+        let store = try fixture.openStore(at: 0)
+        func save(_ server: String, _ level: Level, at time: Int64) throws {
+            let change = Change(
+                .changed, at: Timestamp(milliseconds: time), revision: 0,
+                server: try state(server, "\(time)", level: level))
+            try store.save(batch(changes: [change], at: time))
+        }
+        try save("db", .critical, at: 1000)
+        for time in Int64(2)...1000 { try save("a", time.isMultiple(of: 2) ? .ok : .warning, at: time * 1000) }
+        try prune(store, keeping: 13)
+        let quiet = try store.summary(
+            of: name("db"), since: Timestamp(milliseconds: 0), until: Timestamp(milliseconds: 1_000_000), buckets: 1,
+            now: moment(1_000_000)
+        ) { false }
+        #expect(quiet.times.critical == 999_000)
+        #expect(quiet.times.availability == 0)
+        let chatty = try store.summary(
+            of: name("a"), since: Timestamp(milliseconds: 0), until: Timestamp(milliseconds: 1_000_000), buckets: 1,
+            now: moment(1_000_000)
+        ) { false }
+        #expect(chatty.knownSince == Timestamp(milliseconds: 989_000))
+        #expect(chatty.times.known == 11_000)
+    }
+
+    @Test("says when the history of a server that was added later begins")
+    func addedLater() throws {
+        let store = try fixture.openStore(at: 0)
+        try save(store, .ok, at: 6000)
+        #expect(try summary(store, until: 10_000).knownSince == Timestamp(milliseconds: 6000))
+        #expect(try summary(store, since: 6000, until: 10_000).knownSince == nil)
+    }
+
     @Test("knows the level of a server whose entries were all removed, from the last removed entry on")
     func pruned() throws {
         let store = try fixture.openStore(at: 0)

@@ -21,19 +21,27 @@ struct HistorySummary {
         // Even if one of several servers does not exist: the legend explains the lines that were written.
         defer { if !isFirst { for line in text.legend { terminal.line(line) } } }
         for name in try await names() {
-            let reply = try await context.client.summary(
-                server: name, since: period.since, until: period.until, buckets: parts)
-            await context.mayTakeItsTime()
+            let reply = try await reply(of: name, since: period.since, parts)
             if terminal.isJSON {
                 terminal.json(reply)
                 continue
             }
-            let summary = try StatusSummary(reply)
+            var summary = try StatusSummary(reply)
+            if let beginning = summary.knownSince {
+                summary = try StatusSummary(await self.reply(of: name, since: beginning, parts))
+                summary.knownSince = beginning
+            }
             if !isFirst { terminal.line("") }
             for line in text.lines(summary) { terminal.line(line) }
             isFirst = false
         }
         if isFirst { terminal.note("no servers yet") }
+    }
+
+    private func reply(of name: ServerName, since: Timestamp?, _ parts: Int) async throws -> SummaryReply {
+        let reply = try await context.client.summary(server: name, since: since, until: period.until, buckets: parts)
+        await context.mayTakeItsTime()
+        return reply
     }
 
     private func names() async throws -> [ServerName] {

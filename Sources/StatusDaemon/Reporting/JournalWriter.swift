@@ -19,6 +19,8 @@ final class JournalWriter: ChangeSink {
     /// The maximum number of subjects with a change that is held; beyond it, the change that was held first is dropped.
     nonisolated static let mostWaiting = 4096
     private static let interval = Duration.seconds(1)
+    /// The time for which a change of text at one level counts against the burst of its server.
+    private static let textInterval = Duration.seconds(60)
 
     /// The number of entries that a subject may still write, and the newest change that was held back.
     private struct Account {
@@ -28,24 +30,39 @@ final class JournalWriter: ChangeSink {
 
         var isIdle: Bool { credit == burst && held == nil }
 
-        enum Decision { case write, wait, keepWaiting }
+        enum Decision { case write(RecordedChange, afterWaiting: Bool), wait, keepWaiting }
 
         mutating func earn() { credit = min(burst, credit + 1) }
 
         /// Decides whether to write a change now; otherwise holds it.
         mutating func decide(_ change: consuming RecordedChange, mayWrite: Bool) -> Decision {
-            if let held {
-                change.omitted += held.omitted + 1
-                self.held = change
-                return .keepWaiting
-            }
+            let isWaiting = held != nil
+            if let held { change.omitted += held.omitted + 1 }
             guard mayWrite, credit > 0 else {
                 held = change
-                return .wait
+                return isWaiting ? .keepWaiting : .wait
             }
+            held = nil
             credit -= 1
-            return .write
+            return .write(change, afterWaiting: isWaiting)
         }
+    }
+
+    private struct Grade: Equatable {
+        let level: Level?
+        let phase: Phase
+        let isStale: Bool
+
+        init(_ server: ServerState) { (level, phase, isStale) = (server.countedLevel, server.phase, server.isStale) }
+    }
+
+    /// What the last entry of a server said.
+    private struct LastEntry {
+        var text: String
+        /// The level, and whether the status is stale or failed: what sets the priority of an entry.
+        var grade: Grade
+        /// The end of the time that its changes of text have used up; each uses a minute.
+        var textsUsed: ContinuousClock.Instant
     }
 
     private let logger: Logger
@@ -58,11 +75,14 @@ final class JournalWriter: ChangeSink {
     private var credit = burstOfAll
     /// The number of changes that were dropped and are not reported by a later entry of their subject.
     private var dropped = 0
-    /// The text of each server's last entry.
-    private var texts: [ServerName: String] = [:]
+    private var lastEntries: [ServerName: LastEntry] = [:]
+    private let clock: @Sendable () -> ContinuousClock.Instant
 
-    init(logger: Logger) throws(IOError) {
+    init(
+        logger: Logger, clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    ) throws(IOError) {
         self.logger = logger
+        self.clock = clock
         timer = try TimerSource(accuracy: .milliseconds(100)) { [weak self] in self?.earn() }
     }
 
@@ -70,7 +90,7 @@ final class JournalWriter: ChangeSink {
     func close() {
         timer?.cancel()
         reportDropped()
-        writeHeld(waiting.count)
+        for subject in waiting { if let held = accounts[subject]?.held.take() { write(held) } }
     }
 
     // MARK: The limit
@@ -78,8 +98,10 @@ final class JournalWriter: ChangeSink {
     func record(_ change: RecordedChange) -> ChangeReception {
         startTimer()
         let subject = change.subject
-        switch accounts[subject, default: Account()].decide(change, mayWrite: credit > 0) {
-        case .write:
+        let mayWrite = credit > 0 && mayWrite(change)
+        switch accounts[subject, default: Account()].decide(change, mayWrite: mayWrite) {
+        case .write(let change, let afterWaiting):
+            if afterWaiting { waiting.removeAll { $0 == subject } }
             credit -= 1
             write(change)
             return .recorded
@@ -91,12 +113,26 @@ final class JournalWriter: ChangeSink {
         }
     }
 
+    /// Whether the server of a change has not used up its changes of text at one level.
+    private func mayWrite(_ change: RecordedChange) -> Bool {
+        guard let server = change.server, isOfText(change, server), let last = lastEntries[server.name] else {
+            return true
+        }
+        return last.textsUsed - clock() <= Self.textInterval * (Self.burst - 1)
+    }
+
+    /// Whether nothing but the text differs from the last entry.
+    private func isOfText(_ change: RecordedChange, _ server: ServerState) -> Bool {
+        guard change.kind == .changed, let last = lastEntries[server.name] else { return false }
+        return last.grade == Grade(server)
+    }
+
     private func dropFirst() {
         let subject = waiting.removeFirst()
         guard let held = accounts[subject]?.held.take() else { return }
         dropped += held.omitted + 1
         if accounts[subject]?.isIdle == true { accounts[subject] = nil }
-        if held.kind == .removed, let server = held.server { texts[server.name] = nil }
+        if held.kind == .removed, let server = held.server { lastEntries[server.name] = nil }
     }
 
     /// Raises the limits; called by the timer once in each interval.
@@ -112,14 +148,16 @@ final class JournalWriter: ChangeSink {
 
     /// Writes the newest change of the longest waiting subjects.
     private func writeHeld(_ most: Int) {
-        let subjects = waiting.prefix(most)
-        waiting.removeFirst(subjects.count)
-        credit -= subjects.count
-        for subject in subjects {
-            guard let held = accounts[subject]?.held.take() else { continue }
+        var room = most
+        waiting.removeAll { subject in
+            guard room > 0, let held = accounts[subject]?.held, mayWrite(held) else { return false }
+            room -= 1
+            accounts[subject]?.held = nil
             accounts[subject]?.credit -= 1
             write(held)
+            return true
         }
+        credit -= most - room
     }
 
     private func reportDropped() {
@@ -147,7 +185,7 @@ final class JournalWriter: ChangeSink {
         case .added: write(.added, server, "\(server.name) added", change)
         case .removed:
             write(.removed, server, "\(server.name) removed", change)
-            texts[server.name] = nil
+            lastEntries[server.name] = nil
         case .started, .stopped: break
         }
     }
@@ -161,11 +199,17 @@ final class JournalWriter: ChangeSink {
         metadata["selected"] = .string(server.isSelected ? "yes" : "no")
         metadata["revision"] = .string(String(change.revision))
         if let level = server.status?.level { metadata["level"] = .string(level.rawValue) }
+        let isOfText = isOfText(change, server)
         if id == .changed {
-            if let old = texts.updateValue(server.headline, forKey: server.name) { metadata["old-text"] = .string(old) }
+            let now = clock()
+            let last = lastEntries[server.name]
+            if let last { metadata["old-text"] = .string(last.text) }
+            let used = isOfText ? max(now, last?.textsUsed ?? now) + Self.textInterval : last?.textsUsed ?? now
+            lastEntries[server.name] = LastEntry(text: server.headline, grade: Grade(server), textsUsed: used)
         }
         let note = Self.note(ofOmitted: change.omitted, id == .selected ? "selection" : "change")
-        logger.log(id, level: id == .changed ? server.journalLevel : .info, "\(text)\(note)", metadata: metadata)
+        let level: Logger.Level = id != .changed ? .info : isOfText ? .notice : server.journalLevel
+        logger.log(id, level: level, "\(text)\(note)", metadata: metadata)
     }
 
     private static func note(ofOmitted count: Int, _ what: String) -> String {

@@ -123,9 +123,9 @@ def as_json():
 def newest():
     with daemon_with_history() as daemon:
         for number in range(5):
-            daemon.done("post", "web" if number % 2 else "db", f"n {number}")
+            daemon.done("post", "web" if number % 2 else "db", f"n {number}", "--level", "ok" if number % 4 < 2 else "warning")
         for option in (["-n", "3"], ["-n3"], ["--lines", "3"], ["--lines=3"]):
-            equal(texts(daemon, "db", "web", *option), ["n 2", "n 3", "n 4"], option)
+            equal(texts(daemon, "db", "web", *option), ["n 2", "n 3", "n 4"], f"{option}")
         equal(texts(daemon, "db", "-n1"), ["n 4"])
         equal(len(changes(daemon, "db", "-n", "1000")), 7)
 
@@ -181,18 +181,18 @@ def empty():
 @test("--summary shows the time in each level, the availability and a timeline with its legend")
 def summary():
     with daemon_with_history() as daemon:
-        equal(len(daemon.done("history", "db", "--summary").splitlines()), 7)
+        equal(len(daemon.done("history", "db", "--summary").splitlines()), 8)
         lines = daemon.done("history", "db", "web", "--summary").splitlines()
         assert re.fullmatch(r"db: \d+(\.\d+)? % available, 2 changes", lines[0]), lines
-        assert re.fullmatch(r"  ok +\d+m?s +0\.\d\d\d %", lines[1]), lines
-        assert re.fullmatch(r"  critical +\d+m?s +0\.\d\d\d %", lines[2]), lines
-        assert re.fullmatch(r"  no status +23h 59min +99\.\d\d\d %", lines[3]), lines
-        equal(lines[4], " " * 61 + "█")
-        assert re.fullmatch(rf"  {TIME} {{22}}{TIME}", lines[5]), lines
-        equal((lines[6], lines[7]), ("", "web: 100 % available, 1 change"))
+        rows = lines[1:lines.index("")]
+        for row, form in zip(rows, (r"  ok +\d+m?s +\d+(\.\d+) %", r"  critical +\d+m?s +\d+(\.\d+) %", r"  no status +\d+ms +\d+(\.\d+) %",
+                                    r"  [ ▁█]{60}", rf"  {TIME} {{22}}{TIME}",
+                                    rf"  The history begins at {TIME}; before, nothing is known\.")):
+            assert re.fullmatch(form, row), (row, form)
+        equal(lines[len(rows) + 2], "web: 100 % available, 1 change")
         equal(lines[-1], "  ▁ ok  ▄ warning  ▒ unknown  █ critical  blank: no status")
         ascii_only = environment(STATUSD_ADDRESS=f"unix:{daemon.socket}", LC_ALL="C")
-        contains(daemon.ctl("history", "db", "--summary", env=ascii_only).out, " #\n", "  . ok  ! warning  ? unknown  # critical")
+        contains(daemon.ctl("history", "db", "--summary", env=ascii_only).out, "#\n", "  . ok  ! warning  ? unknown  # critical")
         equal(daemon.done("history", "--all", "--summary").count("available"), 2)
         unknown = daemon.ctl("history", "db", "nope", "--summary")
         equal((unknown.status, unknown.out.splitlines()[-1]), (4, lines[-1]))

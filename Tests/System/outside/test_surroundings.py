@@ -46,7 +46,7 @@ def clock_set():
         down = {3: 150, 5: 0}
         for number, years in enumerate((0, 3, -30, -55, 200, 0)):
             clock.set(years)
-            daemon.done("post", "db", f"Step {number}")
+            daemon.done("post", "db", f"Step {number}", "--level", "warning" if number % 2 else "ok")
             wait_until_saved(daemon, "db", f"Step {number}")
             if number in down:
                 daemon.stop(signal.SIGKILL if number == 3 else signal.SIGTERM)
