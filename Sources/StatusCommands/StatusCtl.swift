@@ -25,7 +25,10 @@ enum StatusCtl {
     ///
     /// The process has a single thread, the event loop's.
     static func main() {
-        let words = Array(CommandLine.arguments.dropFirst())
+        var words = Array(CommandLine.arguments.dropFirst())
+        // Without any words, a terminal shows how the host is doing; a script has forgotten its command.
+        let isBare = words.isEmpty && isatty(STDOUT_FILENO) == 1
+        if isBare { words = ["status", "--all"] }
         do throws(UsageError) {
             switch try parser.parse(words) {
             case .show(let text):
@@ -40,7 +43,11 @@ enum StatusCtl {
             case .run(let command, let arguments):
                 // A write reports that the reader has closed the pipe; no signal is needed.
                 signal(SIGPIPE, SIG_IGN)
-                EventLoop.runProcess { await run(command, arguments).rawValue }
+                EventLoop.runProcess {
+                    let status = await run(command, arguments)
+                    if isBare { Terminal(arguments).hint("for all commands, see “statusctl --help”") }
+                    return status.rawValue
+                }
             }
         } catch {
             end(error, isJSON: CommandParser<ExitStatus>.asks(for: Options.json, words))

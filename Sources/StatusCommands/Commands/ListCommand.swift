@@ -39,13 +39,7 @@ enum ListCommand {
         if terminal.isJSON {
             terminal.json { $0.member("servers", servers) }
         } else if all.isEmpty {
-            let sudo = context.address == .system && geteuid() != 0 ? "sudo " : ""
-            terminal.note(
-                """
-                no servers yet; run “\(sudo)statusctl init” to follow what this host has, or “statusctl post NAME \
-                TEXT”
-                """
-            )
+            terminal.note(emptyNote(context))
             await context.warn()
         } else if servers.isEmpty {
             terminal.note("none of the \(all.count) servers matches")
@@ -55,6 +49,14 @@ enum ListCommand {
             }
         }
         return .done
+    }
+
+    /// The note of a daemon without servers, with what to do.
+    static func emptyNote(_ context: ClientCommand.Context) -> String {
+        let sudo = context.address == .system && geteuid() != 0 ? "sudo " : ""
+        return """
+            no servers yet; run “\(sudo)statusctl init” to follow what this host has, or “statusctl post NAME TEXT”
+            """
     }
 
     /// The table, or a line for each server in the user's format.

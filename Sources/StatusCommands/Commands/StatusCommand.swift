@@ -5,12 +5,22 @@ import StatusModel
 import StatusSupport
 
 enum StatusCommand {
+    private static let all = Flag("all", help: "Count all servers by level; a terminal also shows the worst.")
+    /// The number of servers that are not ok and are shown with `--all`.
+    private static let mostShown = 5
+
     static let command = ClientCommand.make(
         "status", abstract: "Show servers; without a name, the selected one.",
         discussion: "With several names, the exit status is that of the first server that is not ok.",
-        parameters: [Options.servers, Options.format], statuses: [.notOK, .noSuchServer], mayBeRepeated: true,
-        validate: Options.checkFormat
+        parameters: [Options.servers, all, Options.format], statuses: [.notOK, .noSuchServer], mayBeRepeated: true,
+        validate: { arguments throws(InvalidUsage) in
+            try Options.checkFormat(arguments)
+            guard arguments[all] else { return }
+            if !arguments[Options.servers].isEmpty { throw InvalidUsage("give server names or --all, not both") }
+            if arguments[Options.format] != nil { throw InvalidUsage("give --format or --all, not both") }
+        }
     ) { context in
+        if context.arguments[all] { return try await count(context) }
         let names = context.arguments[Options.servers]
         var replies: [Result<DescribeReply, CommandFailure>] = []
         // All replies come before the first is written, because the command may be repeated if the daemon restarts.
@@ -32,6 +42,29 @@ enum StatusCommand {
         }
         context.terminal.warn(replies.lazy.compactMap { try? $0.get().notices }.first)
         return statuses.first { $0 != .done } ?? .done
+    }
+
+    /// Shows how all servers are doing.
+    private static func count(_ context: ClientCommand.Context) async throws -> ExitStatus {
+        let terminal = context.terminal
+        let servers = try await context.client.list().servers
+        let counts = ServerCounts(servers)
+        if terminal.isJSON {
+            terminal.json(counts)
+        } else if servers.isEmpty {
+            terminal.note(ListCommand.emptyNote(context))
+        } else {
+            terminal.line(counts.line(terminal.style))
+            if let width = terminal.width {
+                for server in counts.problems.prefix(mostShown) {
+                    terminal.line("  " + ServerText.shortLine(server, terminal.style, width: width - 2))
+                }
+                let rest = counts.problems.count - mostShown
+                if rest > 0 { terminal.line("  and \(rest) more; see “statusctl list”") }
+            }
+        }
+        await context.warn()
+        return counts.problems.isEmpty ? .done : .notOK
     }
 
     /// Requests a server's state.

@@ -97,6 +97,13 @@ enum ServerText {
         return "\(style.faint(time)) \(server.name): \(headline(server)) [\(word)]\(reason(for: server))"
     }
 
+    /// A line without a time, cut to a width: `critical  disk: 97 % full`.
+    static func shortLine(_ server: ServerState, _ style: Style, width: Int) -> String {
+        let word = levelWord(server).fitted(to: 8)
+        let text = "\(server.name): \(tableText(server))".cut(to: max(1, width - 10), ellipsis: style.ellipsis)
+        return "\(style.level(word, of: server))  \(text)"
+    }
+
     /// The reason why the shown status may not be current; includes “stale” if ``levelWord(_:)`` does not.
     static func reason(for server: ServerState) -> String {
         var reason = server.status == nil ? "" : server.message.map { " (\($0))" } ?? ""

@@ -40,8 +40,6 @@ public struct CommandParser<Status: Sendable>: Sendable {
         if standard[StandardOptions.version] { return .show(version) }
         if let shell = standard[StandardOptions.completionScript] { return .show(shell.script(for: program.name)) }
         guard let command = line.command ?? (program.subcommands.isEmpty ? program : nil) else {
-            // Without any words, the program shows its help.
-            if words.isEmpty { return .show(HelpText(program, nil).text) }
             throw line.error("missing command; run “\(program.name) --help”")
         }
         return .run(command, try line.finish(command))

@@ -4,7 +4,7 @@
 import json
 
 from harness.daemon import STATUSCTL, Daemon
-from harness.expect import contains, equal, eventually
+from harness.expect import contains, equal, eventually, one_sentence
 from harness.runner import test
 from harness.tmux import Screen
 
@@ -44,6 +44,46 @@ def widths():
             with screen(daemon, "status", width=width, height=40) as shown:
                 lines = shown.shows("ended with 0", "word word")
                 assert not any(line.startswith(("word", "ord", "rd", "d ")) for line in lines), lines
+
+
+@test("status --all counts all servers in one line, names those that are not ok, and has one exit status")
+def all_servers():
+    with Daemon("accept: any\nservers:\n" + "".join(f"  s{number}: {{ push: true }}\n" for number in range(5))) as daemon:
+        for number in range(4):
+            daemon.done("post", f"s{number}", "up")
+        result = daemon.ctl("status", "--all")
+        equal((result.out, result.status), ("5 servers: 1 without a status (s4), 4 ok\n", 3))
+        daemon.done("post", "s4", "up")
+        result = daemon.ctl("status", "--all")
+        equal((result.out, result.status), ("5 servers: 5 ok\n", 0))
+        for number in range(4):
+            daemon.done("post", f"s{number}", "slow", "--level", "warning")
+        daemon.done("post", "disk", "97 % full", "--level", "critical")
+        result = daemon.ctl("status", "--all")
+        equal((result.out, result.status), ("6 servers: 1 critical (disk), 4 warning (s0, s1, s2 and 1 more), 1 ok\n", 3))
+        found = json.loads(daemon.ctl("status", "--all", "--json").out)
+        equal([found[key] for key in ("count", "ok", "warning", "critical", "unknown", "none")], [6, 1, 4, 1, 0, 0])
+        equal([server["name"] for server in found["problems"]], ["disk", "s0", "s1", "s2", "s3"])
+        for arguments in (["s0", "--all"], ["--all", "--format", "{name}"]):
+            equal(daemon.ctl("status", *arguments).status, 64, f"{arguments}")
+
+
+@test("statusctl alone shows how the host is doing on a terminal, with the worst, and names --help; in a script it lacks its command")
+def alone():
+    with Daemon("accept: any\n") as daemon:
+        equal(one_sentence(daemon.ctl("status", "--all"), 0),
+              "statusctl: no servers yet; run “statusctl init” to follow what this host has, or “statusctl post NAME TEXT”")
+        for number in range(6):
+            daemon.done("post", f"s{number}", "slow", "--level", "warning")
+        daemon.done("post", "disk", "97 % full", "--level", "critical")
+        with screen(daemon) as shown:
+            lines = shown.shows("ended with 3")
+            equal(lines[:8], ["7 servers: 1 critical (disk), 6 warning (s0, s1, s2 and 3 more)",
+                               "  critical  disk: 97 % full", *(f"  warning   s{number}: slow" for number in range(4)),
+                               "  and 2 more; see “statusctl list”", "statusctl: for all commands, see “statusctl --help”"])
+        result = daemon.ctl()
+        equal((result.out, result.status), ("", 64))
+        contains(result.err, "missing command; run “statusctl --help”")
 
 
 @test("a critical status that has become stale, or that cannot be checked any more, stays critical in filters, sums and the summary")

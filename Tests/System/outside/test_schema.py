@@ -73,6 +73,7 @@ def outputs():
         daemon.done("select", "db")
         valid("list", daemon.done("list", "--json"))
         valid("status", daemon.ctl("status", "db", "disk", "broken", "old", "--json").out)
+        valid("statusAll", daemon.ctl("status", "--all", "--json").out)
         equal(len(valid("refresh", daemon.done("refresh", "disk", "--json"))), 2)
         valid("history", daemon.done("history", "--all", "--json"))
         valid("summary", daemon.done("history", "--all", "--summary", "--json"))
@@ -135,4 +136,4 @@ def commands():
     with Daemon(start=False) as daemon:
         part = daemon.ctl("--help").out.split("Commands:\n")[1].split("\n\n")[0]
         names = set(re.findall(r"^ {2}(\w+)", part, flags=re.MULTILINE)) - {"top", "bridge"}
-        equal(names | {"summary"}, {reference["$ref"].rsplit("/", 1)[1] for reference in SCHEMA["anyOf"]} - {"Error"})
+        equal(names | {"summary", "statusAll"}, {reference["$ref"].rsplit("/", 1)[1] for reference in SCHEMA["anyOf"]} - {"Error"})
