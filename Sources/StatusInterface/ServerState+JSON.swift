@@ -12,6 +12,7 @@ extension ServerState: JSONReadable, JSONWritable {
         var status: Status?
         var (isStale, isRestored, isRefreshable, isRefreshing, isSelected) = (false, false, false, false, false)
         var revision = 0
+        var check: CheckRun?
         try reader.object { member, reader throws(JSONError) in
             switch member {
             case "name": name = try ServerName(from: &reader)
@@ -26,6 +27,7 @@ extension ServerState: JSONReadable, JSONWritable {
             case "selected": isSelected = try reader.boolean()
             case "revision": revision = try reader.integer()
             case "restored": isRestored = try Bool?(from: &reader) ?? false
+            case "check": check = try CheckRun.read(from: &reader)
             default: try reader.skip()
             }
         }
@@ -39,6 +41,7 @@ extension ServerState: JSONReadable, JSONWritable {
         (self.isStale, self.isRestored) = (isStale, isRestored)
         (self.isRefreshing, self.isSelected) = (isRefreshing, isSelected)
         self.revision = revision
+        self.check = check
     }
 
     public func write(to writer: inout JSONWriter) {
@@ -55,6 +58,10 @@ extension ServerState: JSONReadable, JSONWritable {
             writer.member("selected", isSelected)
             writer.member("revision", revision)
             if isRestored { writer.member("restored", true) }
+            guard let check else { return }
+            writer.member("longOutput", check.output?.longOutput)
+            writer.member("performanceData", check.output?.performanceData)
+            writer.member("check", check)
         }
     }
 }

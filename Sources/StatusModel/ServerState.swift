@@ -23,6 +23,8 @@ public struct ServerState: Hashable, Sendable {
     public var isSelected = false
     /// The revision of the server's last event.
     public var revision = 0
+    /// The last run of the server's check; only in the reply to `Describe`, so that events stay small.
+    public var check: CheckRun?
 
     public init(
         name: ServerName, description: String? = nil, source: String, phase: Phase, message: String? = nil,

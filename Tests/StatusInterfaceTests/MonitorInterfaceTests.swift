@@ -56,6 +56,10 @@ import Varlink
         (state.isStale, state.isRefreshable, state.isRefreshing, state.isSelected) = (true, true, true, true)
         state.isRestored = true
         state.revision = 7
+        state.check = CheckRun(
+            command: ["/p", "-w"], startedAt: Timestamp(milliseconds: 4), milliseconds: 5,
+            next: Timestamp(milliseconds: 6),
+            output: PluginOutput(output: "OK | a=1\nmore", errors: "e", exitStatus: 0))
         return state
     }
 

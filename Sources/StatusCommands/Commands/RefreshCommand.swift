@@ -13,6 +13,9 @@ enum RefreshCommand {
     private static let all = Flag(
         "all", help: "Refresh all servers that can be refreshed, up to 32 at a time, with a line for each as it ends.")
 
+    private static let verbose = Flag(
+        "verbose", help: "Also show what the check ran, what it wrote, its exit status, and how long it took.")
+
     private static let name = Options.server(completion: .servers(where: \.isRefreshable))
 
     static let command = ClientCommand.make(
@@ -23,10 +26,14 @@ enum RefreshCommand {
             disconnects; the load is cancelled when the last caller disconnects, unless the server's own schedule \
             waits for it, too.
             """,
-        parameters: [name, all], statuses: [.noSuchServer, .nothingToRefresh],
+        parameters: [name, all, verbose], statuses: [.noSuchServer, .nothingToRefresh],
         validate: { arguments throws(InvalidUsage) in
             if arguments[all], arguments[name] != nil {
                 throw InvalidUsage("give a server name or --all, not both")
+            }
+            if arguments[verbose], arguments[all] { throw InvalidUsage("give --verbose or --all, not both") }
+            if arguments[verbose], arguments[Options.json] {
+                throw InvalidUsage("give --verbose or --json, not both; “statusctl status --json” has the last check")
             }
         }, run: refresh)
 
@@ -40,7 +47,12 @@ enum RefreshCommand {
         let server = try await indicator("Refreshing \(name ?? selected)") {
             try await refresh(name, on: context.client, context.terminal)
         }
-        if let server { context.terminal.line(ServerText.line(server, context.terminal.style)) }
+        if let server {
+            context.terminal.line(ServerText.line(server, context.terminal.style))
+            guard context.arguments[verbose] else { return .done }
+            let check = try await context.client.describe(server: server.name.rawValue).server.check
+            for line in check.map(ServerText.run) ?? [] { context.terminal.line(line) }
+        }
         return .done
     }
 

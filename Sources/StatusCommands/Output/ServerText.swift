@@ -34,7 +34,7 @@ enum ServerText {
             guard let value else { return }
             let parts = width.map { value.wrapped(to: max(20, $0 - labelWidth)) } ?? [value]
             for (number, part) in parts.enumerated() {
-                lines.append((number == 0 ? "  \(label):" : "").fitted(to: labelWidth) + part)
+                lines.append((number == 0 && !label.isEmpty ? "  \(label):" : "").fitted(to: labelWidth) + part)
             }
         }
         func time(_ time: Timestamp) -> String {
@@ -48,9 +48,34 @@ enum ServerText {
         add("Changed", server.status.map { time($0.changedAt) })
         if now != nil { add("Updated", server.status.map { time($0.updatedAt) }) }
         add("Source", server.source)
+        if let check = server.check {
+            add("Command", check.command?.joined(separator: " "))
+            add("Checked", time(check.startedAt) + "; took \(ChangeText.span(check.milliseconds))")
+            add("Next check", check.next.map { TimeText.full($0) })
+            add("Performance", check.output?.performanceData)
+            for (number, line) in (check.output?.longOutput ?? "").split(separator: "\n").enumerated() {
+                add(number == 0 ? "Output" : "", String(line))
+            }
+        }
         if isStaleUnsaid(server) { add("Stale", "yes") }
         if server.isRefreshing { add("Refreshing", "yes") }
         add("Selected", server.isSelected ? "yes" : "no")
+        return lines
+    }
+
+    /// The lines of `refresh --verbose`: what a check ran, how that ended, and what it wrote.
+    static func run(_ check: CheckRun) -> [String] {
+        var lines: [String] = []
+        if let command = check.command { lines.append("command:     \(command.joined(separator: " "))") }
+        lines.append("took:        \(ChangeText.span(check.milliseconds))")
+        guard let output = check.output else { return lines }
+        if let status = output.exitStatus { lines.append("exit status: \(status)") }
+        if let signal = output.signal { lines.append("signal:      \(signal)") }
+        for (label, text) in [("standard output", output.output), ("standard error", output.errors)] {
+            lines.append("\(label):\(text.isEmpty ? " nothing" : "")")
+            lines += text.split(separator: "\n", omittingEmptySubsequences: false).filter { _ in !text.isEmpty }
+                .map { "  \($0)" }
+        }
         return lines
     }
 

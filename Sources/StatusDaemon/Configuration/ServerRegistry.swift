@@ -104,6 +104,9 @@ final class ServerRegistry {
         configuration.servers[name]?.failure ?? sources.startFailure(of: name) ?? servers.missingReason(of: name)
     }
 
+    /// The last run of a server's check; nil if there was none.
+    func checkRun(of name: ServerName) -> CheckRun? { sources[name]?.checkRun }
+
     // MARK: The end
 
     /// The data of a server's source to keep over a restart.

@@ -93,7 +93,8 @@ final class ControlInterface: MonitorService {
     }
 
     func describe(_ parameters: DescribeParameters, _ call: MonitorCall<DescribeReply>) throws {
-        let state = try parameters.server.map { try monitor.state(of: try known($0)) } ?? monitor.selectedState()
+        var state = try parameters.server.map { try monitor.state(of: try known($0)) } ?? monitor.selectedState()
+        state.check = registry.checkRun(of: state.name)
         call.reply(DescribeReply(server: state, notices: notices))
     }
 

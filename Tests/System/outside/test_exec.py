@@ -2,6 +2,7 @@
 """exec: Debian's monitoring-plugins, unchanged, and plugins that misbehave."""
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -24,6 +25,53 @@ def plugin(name):
     if not os.path.exists(path):
         raise Skip(f"there is no {path}; packaging/setup --test installs it")
     return path
+
+
+TALKATIVE = """\
+#!/bin/sh
+printf 'DISK CRITICAL - / is full | /=99%%;80;90\\n/var 12 %%\\n/home 40 %% | /var=12%%\\n'
+echo 'cannot read /secret' >&2
+exit 2
+"""
+
+
+@test("what a plugin writes after its first line, its performance data and its last run are shown by status, but not by list or watch")
+def output():
+    with Daemon(lambda folder: f"servers:\n  disk: {{ exec: [{folder}/talk, -w, 80%], interval: 1h }}\n  db: {{ push: true }}\n", start=False) as daemon:
+        (daemon.folder / "talk").write_text(TALKATIVE)
+        (daemon.folder / "talk").chmod(0o755)
+        daemon.start()
+        eventually(lambda: daemon.text("disk"), "the first check")
+        server = json.loads(daemon.ctl("status", "disk", "--json").out)
+        equal((server["longOutput"], server["performanceData"]), ("/var 12 %\n/home 40 % ", "/=99%;80;90 /var=12%"))
+        check = server["check"]
+        equal((check["command"], check["exitStatus"], check["errors"]), ([f"{daemon.folder}/talk", "-w", "80%"], 2, "cannot read /secret"))
+        assert check["milliseconds"] < 60_000 and check["next"] > check["startedAt"], check
+        contains(daemon.ctl("status", "disk").out, f"  Command:      {daemon.folder}/talk -w 80%\n", "; took ", "  Next check:   20",
+                 "  Performance:  /=99%;80;90 /var=12%\n", "  Output:       /var 12 %\n                /home 40 %")
+        assert "check" not in json.loads(daemon.ctl("status", "db", "--json").out)
+        for listed in json.loads(daemon.done("list", "--json"))["servers"]:
+            assert "check" not in listed and "longOutput" not in listed, listed
+
+
+@test("refresh --verbose shows what a plugin ran, how it ended, how long that took, and all that it wrote")
+def verbose():
+    with Daemon(lambda folder: (f"servers:\n  disk: {{ exec: [{folder}/talk], interval: 1h }}\n  silent: {{ exec: [/bin/true], interval: 1h }}\n"
+                                "  gone: { exec: [/nonexistent], interval: 1h }\n  port: { tcp: 127.0.0.1:1, interval: 1h }\n"), start=False) as daemon:
+        (daemon.folder / "talk").write_text(TALKATIVE)
+        (daemon.folder / "talk").chmod(0o755)
+        daemon.start()
+        lines = daemon.done("refresh", "disk", "--verbose").splitlines()
+        contains(lines[0], "disk: DISK CRITICAL - / is full [critical]")
+        equal(lines[1], f"command:     {daemon.folder}/talk")
+        assert lines[2].startswith("took:        "), lines
+        equal(lines[3:], ["exit status: 2", "standard output:", "  DISK CRITICAL - / is full | /=99%;80;90", "  /var 12 %", "  /home 40 % | /var=12%",
+                          "standard error:", "  cannot read /secret"])
+        equal(daemon.done("refresh", "silent", "--verbose").splitlines()[3:], ["exit status: 0", "standard output: nothing", "standard error: nothing"])
+        contains(one_sentence(daemon.ctl("refresh", "gone", "--verbose"), 1), "cannot run /nonexistent")
+        equal(len(daemon.done("refresh", "port", "--verbose").splitlines()), 2)
+        for arguments in (["--all"], ["disk", "--json"]):
+            equal(daemon.ctl("refresh", "--verbose", *arguments).status, 64, f"{arguments}")
 
 
 def processes(marker):

@@ -18,6 +18,8 @@ struct ExecCheck: Check {
 
     var resource: CheckBudget.Resource { .process }
 
+    var command: [String]? { settings.command }
+
     func run() async throws -> CheckResult {
         do {
             guard let outcome = try await pool.run(settings, of: server, within: timeout) else {
@@ -59,18 +61,24 @@ extension WorkerStarter {
 extension PluginOutcome {
     /// Returns the result according to the Nagios plugin interface; throws if the plugin did not run.
     func result(of path: String) throws(CheckFailure) -> CheckResult {
+        let (level, addition): (Level, String)
+        var (exitStatus, signal) = (Int?.none, Int?.none)
         switch ending {
-        case .exited(0): CheckResult(.ok, text)
-        case .exited(1): CheckResult(.warning, text)
-        case .exited(2): CheckResult(.critical, text)
-        case .exited(3): CheckResult(.unknown, text)
-        case .exited(let code): CheckResult(.unknown, "\(text) (exit status \(code))")
+        case .exited(let code):
+            exitStatus = code
+            (level, addition) = Self.levels[code].map { ($0, "") } ?? (.unknown, " (exit status \(code))")
         case .signaled(let number):
-            CheckResult(
-                .unknown, "\(text) (ended by signal \(number), \(String(cString: strsignal(Int32(clamping: number)))))")
+            signal = number
+            let name = String(cString: strsignal(Int32(clamping: number)))
+            (level, addition) = (.unknown, " (ended by signal \(number), \(name))")
         case .notStarted(let reason): throw CheckFailure("cannot run \(path): \(reason)")
         }
+        return CheckResult(
+            level, text + addition,
+            output: PluginOutput(output: output, errors: errors, exitStatus: exitStatus, signal: signal))
     }
+
+    private static let levels: [Int: Level] = [0: .ok, 1: .warning, 2: .critical, 3: .unknown]
 
     /// The first line with text before `|`, where performance data begins.
     ///

@@ -18,6 +18,9 @@ public protocol Source: AnyObject {
     /// refresh has left.
     var refreshAction: RefreshAction? { get }
 
+    /// The last run of the source's check; nil if there was none.
+    var checkRun: CheckRun? { get }
+
     /// Adds the data that a restart keeps.
     func note(in memory: inout SourceMemory)
 
@@ -27,6 +30,8 @@ public protocol Source: AnyObject {
 
 extension Source {
     public var refreshAction: RefreshAction? { nil }
+
+    public var checkRun: CheckRun? { nil }
 
     public func note(in memory: inout SourceMemory) {}
 }

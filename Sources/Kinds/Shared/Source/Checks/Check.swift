@@ -11,6 +11,9 @@ public protocol Check: Sendable {
     /// The property is read once, before the first run.
     var changes: AsyncStream<Void>? { get }
 
+    /// The plugin and its arguments; nil for a check without a plugin.
+    var command: [String]? { get }
+
     /// Runs the check within its timeout; returns soon after its task is cancelled.
     ///
     /// A server in a bad state is also a result.
@@ -21,6 +24,7 @@ public protocol Check: Sendable {
 
 extension Check {
     public var changes: AsyncStream<Void>? { nil }
+    public var command: [String]? { nil }
 }
 
 public struct CheckResult: Sendable, Equatable {
@@ -29,11 +33,14 @@ public struct CheckResult: Sendable, Equatable {
     public var text: String
     /// The latency, if it was measured; it is shown coarsely (``Latency``).
     public var latency: Duration?
+    /// What the plugin wrote; nil for a check without a plugin.
+    public var output: PluginOutput?
 
-    public init(_ level: Level, _ text: String, latency: Duration? = nil) {
+    public init(_ level: Level, _ text: String, latency: Duration? = nil, output: PluginOutput? = nil) {
         self.level = level
         self.text = text
         self.latency = latency
+        self.output = output
     }
 }
 

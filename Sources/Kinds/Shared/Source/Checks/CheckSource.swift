@@ -3,7 +3,7 @@
 public import EventLoopIO
 public import NotificationStreams
 import SourceKinds
-import StatusModel
+public import StatusModel
 public import StatusMonitor
 
 /// Runs a server's check: at the start, in each interval, after changes, and when a client requests it.
@@ -21,6 +21,10 @@ public final class CheckSource {
     /// Changes may come at any rate, so a check that only a change caused does not count towards `failures` and
     /// `successes`.
     private var isCounted = false
+    /// The last run: when it began, how long it took, and what its plugin wrote.
+    private var lastRun: (startedAt: Timestamp, duration: Duration, output: PluginOutput?)?
+    /// When the schedule's next run begins.
+    private var nextRun: Timestamp?
     private let firstPause: Duration?
     private let closing: AsyncStream<Never>
     private let closer: AsyncStream<Never>.Continuation
@@ -80,15 +84,20 @@ public final class CheckSource {
     }
 
     private func followSchedule() async {
-        if let firstPause { do { try await clock.sleep(for: firstPause) } catch { return } }
+        if let firstPause { do { try await pause(for: firstPause) } catch { return } }
         // The second check is at a random time of the interval, so that sources that start together are spread out.
         var pauses = 0.05...1.0
         while !Task.isCancelled {
             isCounted = true
             try? await loader()
-            do { try await clock.sleep(for: schedule.interval * .random(in: pauses)) } catch { return }
+            do { try await pause(for: schedule.interval * .random(in: pauses)) } catch { return }
             pauses = 0.9...1.1
         }
+    }
+
+    private func pause(for duration: Duration) async throws {
+        nextRun = Timestamp(milliseconds: Moment.now().wall.milliseconds + Int64(duration / .milliseconds(1)))
+        try await clock.sleep(for: duration)
     }
 
     /// The minimum pause after a check that a change caused, and the minimum as a multiple of the check's duration.
@@ -115,6 +124,8 @@ public final class CheckSource {
                 guard OwnedDescriptor.hasRoom(for: OwnedDescriptor.reserve) else {
                     throw CheckFailure("too many open files; raise LimitNOFILE= of the service")
                 }
+                let (begin, clock) = (Moment.now().wall, ContinuousClock.now)
+                defer { self.lastRun = (begin, clock.duration(to: .now), nil) }
                 return try await check.run()
             }
             outcome = .success(try await environment.budget.run(claim, isUrgent: loader.isRequested, work))
@@ -136,6 +147,7 @@ public final class CheckSource {
         let monitor = environment.monitor
         switch outcome {
         case .success(let result):
+            lastRun?.output = result.output
             let text = text(of: result)
             switch hysteresis.take(result.level, isExtra: !isCounted) {
             case .show: _ = try? monitor.post(text, level: result.level, to: server)
@@ -154,6 +166,14 @@ public final class CheckSource {
 }
 
 extension CheckSource: Source {
+    public var checkRun: CheckRun? {
+        lastRun.map { run in
+            CheckRun(
+                command: check.command, startedAt: run.startedAt, milliseconds: Int(run.duration / .milliseconds(1)),
+                next: nextRun, output: run.output)
+        }
+    }
+
     public func note(in memory: inout SourceMemory) { memory.streak = hysteresis.signedStreak }
 
     public var refreshAction: RefreshAction? { RefreshAction { [weak self] in await self?.refresh() } }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The last run of a server's check, so that a plugin can be debugged.
+///
+/// It is a class, because it is large and most servers have none.
+public final class CheckRun: Sendable, Hashable {
+    /// The plugin and its arguments; nil for a check without a plugin.
+    public let command: [String]?
+    public let startedAt: Timestamp
+    public let milliseconds: Int
+    /// When the next run begins, about.
+    public let next: Timestamp?
+    public let output: PluginOutput?
+
+    public init(
+        command: [String]?, startedAt: Timestamp, milliseconds: Int, next: Timestamp?, output: PluginOutput?
+    ) {
+        self.command = command
+        self.startedAt = startedAt
+        self.milliseconds = milliseconds
+        self.next = next
+        self.output = output
+    }
+
+    public static func == (left: CheckRun, right: CheckRun) -> Bool {
+        left.command == right.command && left.startedAt == right.startedAt && left.milliseconds == right.milliseconds
+            && left.next == right.next && left.output == right.output
+    }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(startedAt) }
+}
+
+/// What a plugin wrote, and how it ended.
+public struct PluginOutput: Sendable, Hashable {
+    /// The maximum length in bytes of each text.
+    public static let maximumBytes = 8192
+
+    /// The beginning of its standard output, and of its standard error: visible lines.
+    public let output, errors: String
+    /// The exit status; nil if a signal ended it.
+    public let exitStatus: Int?
+    public let signal: Int?
+
+    /// Makes the texts visible, and cuts them.
+    public init(output: String, errors: String, exitStatus: Int? = nil, signal: Int? = nil) {
+        self.output = Self.visible(output)
+        self.errors = Self.visible(errors)
+        self.exitStatus = exitStatus
+        self.signal = signal
+    }
+
+    private static func visible(_ text: String) -> String {
+        var lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            // Many plugins indent with tabs, and some end lines as Windows does.
+            let line = line.last == "\r" ? line.dropLast() : line
+            return VisibleText.escape(String(String.UnicodeScalarView(line.map { $0 == "\t" ? " " : $0 })))
+        }
+        while lines.last?.isEmpty == true { lines.removeLast() }
+        let visible = lines.joined(separator: "\n")
+        guard visible.utf8.count > maximumBytes else { return visible }
+        let end = visible.utf8.index(visible.startIndex, offsetBy: maximumBytes - "…".utf8.count)
+        return String(visible.unicodeScalars[..<end]) + "…"
+    }
+
+    /// The lines after the first, up to `|`, and the performance data: what follows `|` in the first line, and after
+    /// the long text (Nagios plugin API: `$LONGSERVICEOUTPUT$`, `$SERVICEPERFDATA$`).
+    private var parts: (longOutput: String, performanceData: String) {
+        let text = output.unicodeScalars.drop { $0 == "\n" }
+        let first = text.prefix { $0 != "\n" }
+        let rest = text.dropFirst(first.count + 1)
+        let long = rest.prefix { $0 != "|" }
+        let data = [first.drop { $0 != "|" }.dropFirst(), rest.dropFirst(long.count + 1)]
+        let words = data.flatMap { $0.split { $0 == " " || $0 == "\n" } }.map { String($0) }
+        return (String(long), words.joined(separator: " "))
+    }
+
+    /// The lines after the first; nil for none.
+    public var longOutput: String? { parts.longOutput.isEmpty ? nil : parts.longOutput }
+
+    /// The performance data in one line; nil for none.
+    public var performanceData: String? { parts.performanceData.isEmpty ? nil : parts.performanceData }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import Testing
+
+@Suite("The output of a plugin") struct PluginOutputTests {
+    private func parts(_ output: String) -> [String?] {
+        let output = PluginOutput(output: output, errors: "")
+        return [output.longOutput, output.performanceData]
+    }
+
+    @Test(
+        "what follows the first line is long output, and what follows a bar is performance data",
+        arguments: [
+            ("", nil, nil), ("OK", nil, nil), ("OK\n\n", nil, nil), ("OK | a=1 b=2", nil, "a=1 b=2"),
+            // The example of the Nagios plugin API.
+            (
+                """
+                DISK OK - free space: / 3326 MB (56%); | /=2643MB;5948;5958;0;5968
+                / 15272 MB (77%);
+                /boot 68 MB (69%);
+                /home 69357 MB (27%); | /boot=68MB;88;93;0;98
+                /home=69357MB;253404;253409;0;253414
+                """,
+                "/ 15272 MB (77%);\n/boot 68 MB (69%);\n/home 69357 MB (27%); ",
+                "/=2643MB;5948;5958;0;5968 /boot=68MB;88;93;0;98 /home=69357MB;253404;253409;0;253414"
+            ),
+            ("\n\nOK\nmore", "more", nil), ("OK\n| x=1", nil, "x=1"), ("OK\r\nb", "b", nil),
+        ] as [(String, String?, String?)])
+    func parts(output: String, long: String?, data: String?) { #expect(parts(output) == [long, data]) }
+
+    @Test("it is visible lines of a limited length, and stays the same when it is read again")
+    func visible() {
+        let wild = "OK \u{1b}[31m\tx\nline \u{202e}two\r\n" + String(repeating: "\u{1}", count: 9000)
+        let output = PluginOutput(output: wild, errors: wild)
+        for text in [output.output, output.errors] {
+            #expect(text.hasPrefix("OK \\u{1b}[31m x\nline \\u{202e}two"))
+            #expect(text.utf8.count <= PluginOutput.maximumBytes)
+        }
+        #expect(PluginOutput(output: output.output, errors: output.errors) == output)
+    }
+}
