@@ -16,6 +16,14 @@ public struct Configuration: Equatable, Sendable {
     public var limits = Limits()
     public var history = HistoryLimits()
 
+    /// The new names of servers that were renamed, by their former names.
+    ///
+    /// A former name that is configured is a server of its own. If several servers had the same, the first has its history.
+    public var renamedServers: [ServerName: ServerName] {
+        let renamed = servers.compactMap { name, server in server.formerName.map { ($0, name) } }
+        return Dictionary(renamed.filter { servers[$0.0] == nil }, uniquingKeysWith: min)
+    }
+
     /// Creates a configuration without servers that accepts posts only for configured ones.
     public init() {}
 
@@ -29,6 +37,8 @@ public struct Configuration: Equatable, Sendable {
 
 public struct ServerConfiguration: Equatable, Sendable {
     public var description: String?
+    /// The name before the server was renamed, whose history it continues (`was`); nil for none.
+    public var formerName: ServerName?
     /// The source; nil if no valid source is configured.
     public var source: AnySourceSettings?
     /// The text that is shown before the first status; nil for the default text.

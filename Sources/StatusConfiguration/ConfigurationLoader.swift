@@ -180,6 +180,12 @@ private struct FragmentMerger {
             let server = draft.configuration(with: defaults)
             configuration.servers[name] = server
             if server.failure == nil { checkTimes(of: name, server) }
+            if let former = server.formerName, let other = drafts[former] {
+                problems.append(
+                    Problem(
+                        .warning, at: server.origin, server: name,
+                        reason: "“was: \(former)” has no effect, because \(other.origin) still configures \(former)"))
+            }
             problems += draft.errors(of: name)
         }
         checkSelection()

@@ -103,11 +103,7 @@ struct FragmentReader {
     }
 
     private func readName(_ node: YAMLNode, of key: String) throws(Problem) -> ServerName? {
-        if node.isNull { return nil }
-        guard let text = node.string, let name = ServerName(text) else {
-            throw reader.problem(at: node, "invalid server name in “\(key)”: \(ServerName.rule)")
-        }
-        return name
+        node.isNull ? nil : try reader.name(node, of: key)
     }
 
     private func readAccept(_ node: YAMLNode) throws(Problem) -> Bool? {

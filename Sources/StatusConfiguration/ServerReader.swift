@@ -7,6 +7,7 @@ import YAML
 /// A server's entry in one file, before `defaults` are applied.
 struct ServerDraft: Sendable {
     var description: String?
+    var formerName: ServerName?
     var source: AnySourceSettings?
     var options = ServerOptions()
     var failure: String?
@@ -28,6 +29,7 @@ struct ServerDraft: Sendable {
         var configuration = ServerConfiguration(
             description: description, source: source, placeholder: options.placeholder,
             failure: fileProblem.map(\.description) ?? failure.map { "\(origin): \($0)" }, origin: origin)
+        configuration.formerName = formerName
         // Unused options are dropped, so that they do not count as a change.
         if configuration.isRefreshable { configuration.schedule = options.schedule }
         // A followed server needs no `ttl`: its status is correct until the next event.
@@ -117,7 +119,7 @@ struct ServerReader {
         self.name = name
     }
 
-    static let keys = ["description"] + ServerOptions.keys + SourceKinds.keys
+    static let keys = ["description", "was"] + ServerOptions.keys + SourceKinds.keys
 
     /// Reads the entry; an error in it disables only this server.
     mutating func read(_ node: YAMLNode, key: YAMLNode) -> ServerDraft {
@@ -178,6 +180,12 @@ struct ServerReader {
     ) throws(Problem) {
         if key.string == "description" {
             draft.description = try reader.text(value, of: "description")
+        } else if key.string == "was" {
+            let former = try reader.name(value, of: "was")
+            if former == name {
+                throw reader.problem(at: value, "“was” must be the server's name before it was renamed")
+            }
+            draft.formerName = former
         } else if let kind = key.string.flatMap(SourceKinds.kind) {
             if let source = try read(value, of: kind) { sources.append(source) }
         } else {

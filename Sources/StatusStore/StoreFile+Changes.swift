@@ -71,6 +71,19 @@ extension StoreFile {
 
     private static let longestDelay = Duration.seconds(600)
 
+    /// Adds the history of a former name to that of a server.
+    func rename(_ former: ServerName, to present: ServerName) throws(SQLiteError) {
+        guard let old = try database.integer(Self.nameQuery, former.rawValue) else { return }
+        let new = try number(of: present)
+        try database.execute(
+            """
+            UPDATE changes SET server = \(new) WHERE server = \(old);
+            UPDATE names SET (grade, graded_at) = (SELECT grade, graded_at FROM names WHERE id = \(old))
+            WHERE id = \(new) AND coalesce(grade, 0) = 0;
+            DELETE FROM names WHERE id = \(old);
+            """)
+    }
+
     /// The number of a server in the history; a new server gets one.
     func number(of name: ServerName) throws(SQLiteError) -> Int64 {
         try database.run(Self.nameInsertion, [name.rawValue])

@@ -130,6 +130,7 @@ final class StoreFile {
             for name in batch.removed { try database.run("DELETE FROM servers WHERE name = ?", [name.rawValue]) }
             if batch.beginsHistory { try beginHistory(of: batch.servers, at: batch.log.notedAt) }
             for change in batch.changes { try append(change, since: batch.log.notedAt) }
+            for (former, present) in batch.renamed { try rename(former, to: present) }
             for entry in batch.entries ?? [] { try database.run(Self.entryInsertion, entry.values) }
             let daemon: [(any SQLConvertible)?] = [
                 batch.entries != nil, boot, batch.configuredSelection?.rawValue, batch.historyClock,

@@ -27,6 +27,8 @@ public struct StoreBatch: Sendable {
     public var removed: [ServerName] = []
     /// The new entries of the history.
     public var changes: [Change] = []
+    /// Servers that were renamed, as (former, present): the present one continues the history.
+    public var renamed: [(ServerName, ServerName)] = []
     /// The newest entries of the log, with which streams can continue; nil except in the daemon's last batch.
     public var entries: [LogEntry]?
 

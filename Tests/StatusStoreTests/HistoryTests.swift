@@ -239,6 +239,26 @@ struct HistoryTests {
         #expect(try texts(HistoryQuery(server: name("guest49"))) == ["removed up"])
     }
 
+    @Test("continues under a new name, also the level of entries that were removed, and once only")
+    func renaming() throws {
+        try save(try change("old", "1", level: .critical, at: 1000), at: 1000)
+        while try store.prune(before: Timestamp(milliseconds: 2000), keeping: 100) {}
+        try save(try change("old", "2", at: 3000), at: 3000)
+        for _ in 1...2 {
+            var batch = batch(changes: [], at: 4000)
+            batch.renamed = [(name("old"), name("new")), (name("never"), name("other"))]
+            try store.save(batch)
+        }
+        try save(try change("new", "3", level: .warning, at: 5000), at: 5000)
+        #expect(try texts(HistoryQuery(server: name("new"))) == ["changed 2", "changed 3"])
+        #expect(try texts(HistoryQuery(server: name("old"))) == [])
+        let summary = try store.summary(
+            of: name("new"), since: Timestamp(milliseconds: 1000), until: Timestamp(milliseconds: 6000), buckets: 1,
+            now: moment(6000)
+        ) { false }
+        #expect(Level.allCases.map { summary.times[$0] } == [2000, 1000, 2000, 0])
+    }
+
     @Test("is pruned even if a damaged entry has a text as its time")
     func pruningDamage() throws {
         try store.save(batch(changes: try (1...1200).map { try flap(at: $0) }))

@@ -39,6 +39,7 @@ struct ReloadPlan {
         if old.leftovers != nil, read.failedFile != nil { servers.configuration.select = old.configuration.select }
         steps = Self.steps(from: old, to: servers.configuration, read.failedFile)
         takeSteps(from: old, selected)
+        successor = selected.flatMap { steps[$0] == .remove ? servers.configuration.renamedServers[$0] : nil }
         report(from: old, selected)
     }
 
@@ -87,6 +88,9 @@ struct ReloadPlan {
         }
     }
 
+    /// The new name of a selected server that is renamed; nil if it is not.
+    private(set) var successor: ServerName?
+
     /// The steps in order: removals make room first.
     var inOrder: [(name: ServerName, step: Step)] {
         let sorted = steps.sorted { $0.key < $1.key }.map { (name: $0.key, step: $0.value) }
@@ -106,7 +110,9 @@ struct ReloadPlan {
         }
         let configuration = servers.configuration
         let choice = servers.hasSelected ? nil : configuration.select
-        let next = choice.flatMap { exists($0) ? $0 : nil } ?? selected.flatMap { steps[$0] == .remove ? nil : $0 }
+        let next =
+            choice.flatMap { exists($0) ? $0 : nil } ?? successor
+            ?? selected.flatMap { steps[$0] == .remove ? nil : $0 }
         if next != selected { reply.selected = next?.rawValue }
         if next == nil { reply.deselected = selected?.rawValue }
         reply.failed = read.errors.map(Failure.init)
@@ -153,7 +159,7 @@ extension ServerConfiguration {
     /// Whether the configurations are equal, apart from file and line.
     fileprivate func isSame(as other: ServerConfiguration) -> Bool {
         var moved = other
-        moved.origin = origin
+        (moved.origin, moved.formerName) = (origin, formerName)
         return self == moved
     }
 }

@@ -66,6 +66,7 @@ final class ServerRegistry {
                     file: origin.file, line: origin.line, server: name.rawValue,
                     reason: "cannot be followed: \(reason)"))
         }
+        if let successor = plan.successor { _ = try? monitor.select(successor) }
         selectFirst()
         return reply
     }
@@ -106,6 +107,11 @@ final class ServerRegistry {
 
     /// The last run of a server's check; nil if there was none.
     func checkRun(of name: ServerName) -> CheckRun? { sources[name]?.checkRun }
+
+    /// The servers that were renamed, as (former, present), unless a server with the former name still exists.
+    var renamedServers: [(ServerName, ServerName)] {
+        configuration.renamedServers.sorted { $0.key < $1.key }.filter { (try? monitor.state(of: $0.key)) == nil }
+    }
 
     // MARK: The end
 

@@ -35,6 +35,8 @@ final class StateKeeper {
     private let waiters = BatchWaiters()
     /// Whether the next batch has all servers.
     private var hasEverything = false
+    /// Whether the next batch says which servers were renamed.
+    private var namesMayDiffer = false
     /// Records all changes up to now, so that a batch has the history of its states.
     var readChanges: () -> Void = {}
 
@@ -71,8 +73,9 @@ final class StateKeeper {
         pruning.apply(limits)
         if !keepsHistory { history.removeAll() }
         if keepsHistory, !keptHistory { keepEverything() }
+        namesMayDiffer = true
         schedule.pruneSoon()
-        endWait?(())
+        noteChange()
     }
 
     /// Saves changes until the task is cancelled.
@@ -190,6 +193,7 @@ final class StateKeeper {
             if case .failure(let failure) = result {
                 keeper.history.putBack(changes)
                 keeper.monitor.keepUnsaved(names)
+                keeper.namesMayDiffer = true
                 keeper.note(failure)
             } else {
                 keeper.noteSaved()
@@ -216,6 +220,8 @@ final class StateKeeper {
         batch.configuredSelection = registry.configuration.select
         batch.historyClock = pruning.time()
         batch.beginsHistory = hasEverything && keepsHistory
+        if namesMayDiffer { batch.renamed = registry.renamedServers }
+        namesMayDiffer = false
         return batch
     }
 

@@ -101,6 +101,29 @@ def several():
         equal(texts(daemon, "guest"), ["hello"], "the history of a removed server")
 
 
+@test("a server that is renamed keeps its history and its selection, with was: its former name, over a reload and over a restart")
+def renamed():
+    with Daemon("servers: { db: { push: true }, web: { push: true } }\n") as daemon:
+        daemon.done("post", "db", "Signed In")
+        daemon.done("select", "db")
+        for new, old, restarts in (("database", "db", False), ("primary", "database", True)):
+            daemon.file.write_text(f"servers: {{ {new}: {{ push: true, was: {old} }}, web: {{ push: true }} }}\n")
+            if restarts:
+                daemon.stop()
+                daemon.start()
+            else:
+                equal(json.loads(daemon.done("reload", "--dry-run", "--json"))["selected"], new)
+                daemon.done("reload")
+            equal(daemon.describe()["name"], new)
+            daemon.done("post", new, f"now {new}", "--level", "warning")
+            wanted = ["Signed In", "now database", f"now {new}"] if restarts else ["Signed In", "now database"]
+            eventually(lambda w=wanted, n=new: texts(daemon, n) == w, "the history")
+            contains(one_sentence(daemon.ctl("history", old), 4), f"no server named “{old}”")
+        daemon.file.write_text("servers: { primary: { push: true, was: web }, web: { push: true, was: web } }\n")
+        result = daemon.ctl("verify", daemon.file)
+        contains(result.out + result.err, "“was: web” has no effect, because", "still configures web", "“was” must be the server's name before it was renamed")
+
+
 @test("history keeps everything over a restart, and a state continues")
 def restart():
     with daemon_with_history() as daemon:

@@ -57,6 +57,13 @@ public struct NodeReader: Sendable {
         return text.rawValue
     }
 
+    public func name(_ node: YAMLNode, of key: String) throws(Problem) -> ServerName {
+        guard let text = node.string, let name = ServerName(text) else {
+            throw problem(at: node, "invalid server name in “\(key)”: \(ServerName.rule)")
+        }
+        return name
+    }
+
     public func flag(_ node: YAMLNode, of key: String) throws(Problem) -> Bool {
         guard let isOn = node.bool else { throw problem(at: node, "“\(key)” must be true or false") }
         return isOn
