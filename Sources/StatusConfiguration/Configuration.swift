@@ -18,7 +18,8 @@ public struct Configuration: Equatable, Sendable {
 
     /// The new names of servers that were renamed, by their former names.
     ///
-    /// A former name that is configured is a server of its own. If several servers had the same, the first has its history.
+    /// A former name that is configured is a server of its own. If several servers had the same, the first of them has
+    /// its history.
     public var renamedServers: [ServerName: ServerName] {
         let renamed = servers.compactMap { name, server in server.formerName.map { ($0, name) } }
         return Dictionary(renamed.filter { servers[$0.0] == nil }, uniquingKeysWith: min)

@@ -22,7 +22,13 @@ import Testing
         return ConfigurationLoader(location: .directories([folder])).loadAll()
     }
 
-    @Test("failed services come first, then the host's main services; parts of the system are left out")
+    private func disks(_ mounts: String, fstab: String = "", isVisible: (String) -> Bool = { _ in true }) -> [String] {
+        var survey = HostSurvey()
+        survey.readDisks(mounts, fstab: fstab, isVisible: isVisible)
+        return survey.disks
+    }
+
+    @Test("failed services come first, then the host's main ones, then what timers start; what is left out is named")
     func services() {
         let output = [
             block("zebra.service", "active"), block("ssh.service", "active"),
@@ -33,15 +39,32 @@ import Testing
             block("off.service", "inactive"),
             block("dbus.service", "failed"), block("statusd.service", "active"), block("cron.service", "active"),
             block("static.service", "active", "simple", "static"),
+            block("dump.service", "inactive", "oneshot", "static"),
+            block("man.service", "inactive", "oneshot", "static"),
+            block("systemd-tmpfiles-clean.service", "inactive", "oneshot", "static"),
+            block("dump.timer", "active") + "Unit=dump.service\n",
+            block("man.timer", "inactive") + "Unit=man.service\n",
+            block("systemd-tmpfiles-clean.timer", "active") + "Unit=systemd-tmpfiles-clean.service\n",
         ].joined(separator: "\n")
-        let services = HostSurvey.services(output)
+        var survey = HostSurvey()
+        survey.readUnits(output)
+        let services = survey.services
         #expect(
             services.map(\.name) == [
                 "backup.service", "dbus.service", "postgresql@15-main.service", "ssh.service", "cron.service",
-                "zebra.service",
+                "zebra.service", "dump.service",
+            ])
+        #expect(
+            survey.omissions == [
+                HostSurvey.Omission(
+                    reason: "parts of the system",
+                    names: ["systemd-journald.service", "getty@tty1.service", "systemd-tmpfiles-clean.service"]),
+                HostSurvey.Omission(reason: "services that are not enabled", names: ["static.service"]),
             ])
         #expect(services.first?.description == "The \"backup.service\": a = b")
-        #expect(HostSurvey.services("") == [])
+        survey = HostSurvey()
+        survey.readUnits("")
+        #expect(survey.services.isEmpty && survey.omissions.isEmpty)
     }
 
     @Test("disks are the file systems of this host, each once, and not those of others")
@@ -56,11 +79,14 @@ import Testing
             /dev/sdb1 /srv/with\\040blank xfs rw 0 0
             tmpfs /tmp tmpfs rw 0 0
             """
-        #expect(HostSurvey.disks(mounts) == ["/", "/srv/with blank"])
-        #expect(HostSurvey.disks("overlay / overlay rw 0 0\n") == ["/"])
-        #expect(HostSurvey.disks("/dev/sda1 /mnt/x\u{FFFE}y ext4 rw 0 0\n") == [])
+        #expect(disks(mounts) == ["/", "/srv/with blank"])
+        var survey = HostSurvey()
+        survey.readDisks(mounts)
+        #expect(survey.omissions == [HostSurvey.Omission(reason: "file systems of other hosts", names: ["/mnt/nas"])])
+        #expect(disks("overlay / overlay rw 0 0\n") == ["/"])
+        #expect(disks("/dev/sda1 /mnt/x\u{FFFE}y ext4 rw 0 0\n") == [])
         let twice = "/dev/sda1 /hidden ext4 rw 0 0\n/dev/sda1 /srv ext4 rw 0 0\n/dev/sda1 /opt ext4 rw 0 0\n"
-        #expect(HostSurvey.disks(twice, isVisible: { $0 != "/hidden" }) == ["/srv"])
+        #expect(disks(twice, isVisible: { $0 != "/hidden" }) == ["/srv"])
     }
 
     @Test("the file is valid, whatever the names of units and disks", arguments: [true, false])
@@ -99,7 +125,7 @@ import Testing
             UUID=6 /boot ext4 defaults 0 2
             nas:/export /mnt/nas nfs4 defaults 0 0
             """
-        #expect(HostSurvey.disks("/dev/sda1 / ext4 rw 0 0\n", fstab: fstab) == ["/", "/srv/big data"])
+        #expect(disks("/dev/sda1 / ext4 rw 0 0\n", fstab: fstab) == ["/", "/srv/big data"])
     }
 
     @Test(

@@ -10,6 +10,9 @@ import StatusSupport
 import Varlink
 
 enum InitCommand {
+    /// The number of names of what was left out for one reason.
+    private static let mostNames = 5
+
     private static let print = Flag("print", help: "Write the configuration to standard output, and no file.")
     private static let force = Flag(
         "force",
@@ -19,7 +22,7 @@ enum InitCommand {
         "init", abstract: "Write a first configuration from what this host has.",
         discussion:
             """
-            It finds failed units, enabled services and disks. The file is conf.d/00-init.yaml next to \
+            It finds failed units, enabled services, what timers start, and disks, and says what it left out. The file is conf.d/00-init.yaml next to \
             statusd.yaml.\n\n
             """
                 + ExitStatus.table([.invalidConfiguration]),
@@ -40,12 +43,13 @@ enum InitCommand {
         let loaded = ConfigurationLoader(location: .directories([directory])).loadAll()
         if !arguments[print], !arguments[force] { try checkIsFirst(loaded, path) }
         let survey = await BlockingThread.run {
-            HostSurvey(
-                services: HostSurvey.services(
-                    ProgramOutput.systemctl("show '*.service' -p \(HostSurvey.properties)")),
-                disks: HostSurvey.disks(
-                    SystemFile.text(at: "/proc/self/mounts") ?? "", fstab: SystemFile.text(at: "/etc/fstab") ?? ""
-                ) { ServiceUser.executor.obstacle(to: $0) == nil })
+            var survey = HostSurvey()
+            survey.readUnits(
+                ProgramOutput.systemctl("show --all '*.service' '*.timer' -p \(HostSurvey.properties)"))
+            survey.readDisks(
+                SystemFile.text(at: "/proc/self/mounts") ?? "", fstab: SystemFile.text(at: "/etc/fstab") ?? ""
+            ) { ServiceUser.executor.obstacle(to: $0) == nil }
+            return survey
         }
         let configuration = InitialConfiguration(
             survey, hasDiskPlugin: access(InitialConfiguration.diskPlugin, X_OK) == 0,
@@ -105,6 +109,7 @@ enum InitCommand {
                 writer.member("file", path)
                 writer.member("selected", configuration.selected?.rawValue)
                 writer.member("servers", entries.map(\.name.rawValue))
+                writer.member("leftOut", configuration.omissions.flatMap(\.names))
             }
         }
         let width = entries.map(\.name.rawValue.count).max() ?? 0
@@ -113,6 +118,11 @@ enum InitCommand {
             let mark = entry.name == configuration.selected ? "*" : " "
             let line = "\(mark) \(entry.name.rawValue.fitted(to: width))  \(entry.subject)"
             terminal.line(terminal.width.map { line.cut(to: $0, ellipsis: terminal.style.ellipsis) } ?? line)
+        }
+        for omission in configuration.omissions {
+            let some = omission.names.prefix(mostNames).joined(separator: ", ")
+            let rest = omission.names.count - mostNames
+            terminal.line("left out \(omission.reason): \(some)\(rest > 0 ? " and \(rest) more" : "")")
         }
         terminal.line("Next: “statusctl reload” makes it take effect, and “statusctl list” shows the servers.")
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StatusModel
+
 /// What a host has that is worth following.
 struct HostSurvey {
     /// A service of systemd, as `systemctl show` describes it.
@@ -9,6 +11,14 @@ struct HostSurvey {
         var isFailed: Bool
         /// Whether it is enabled and runs all the time.
         var isLasting: Bool
+        /// Whether a timer starts it.
+        var hasTimer = false
+    }
+
+    /// What is not worth following, and why.
+    struct Omission: Equatable {
+        var reason: String
+        var names: [String]
     }
 
     /// No file has more than this many services, because a longer list is not a first impression.
@@ -33,43 +43,71 @@ struct HostSurvey {
     var services: [Service] = []
     /// The mount points of the disks.
     var disks: [String] = []
+    /// What was found and left out.
+    var omissions: [Omission] = []
 
     // MARK: Services
 
-    /// The properties that ``services(_:)`` reads.
-    static let properties = "Id,Description,ActiveState,Type,UnitFileState"
+    /// The properties that ``readUnits(_:)`` reads; the last one is what a timer starts.
+    static let properties = "Id,Description,ActiveState,Type,UnitFileState,Unit"
 
-    /// The services in the output of `systemctl show`: blocks of `PROPERTY=VALUE` with empty lines between them.
-    static func services(_ output: String) -> [Service] {
-        var services: [Service] = []
+    /// Reads services and timers in the output of `systemctl show`: blocks of `PROPERTY=VALUE` with empty lines between
+    /// them.
+    mutating func readUnits(_ output: String) {
+        var found: [Service] = []
+        var (background, disabled) = ([String](), [String]())
+        let units = Self.units(output)
+        let timed = Set(
+            units.filter { $0["Id"]?.hasSuffix(".timer") == true && $0["ActiveState"] == "active" }
+                .compactMap { $0["Unit"] })
         var seen: Set<String> = []
-        for block in output.split(separator: "\n", omittingEmptySubsequences: false).split(separator: "") {
+        for unit in units {
+            guard let service = Self.service(unit, timed), seen.insert(service.name).inserted else { continue }
+            let isBackground = Self.background.contains { service.name.hasPrefix($0) }
+            if service.isFailed || !isBackground && (service.isLasting || service.hasTimer) {
+                found.append(service)
+            } else if isBackground, service.isLasting || service.hasTimer {
+                background.append(service.name)
+            } else if unit["ActiveState"] == "active", unit["Type"] != "oneshot", !isBackground {
+                disabled.append(service.name)
+            }
+        }
+        found.sort(by: Self.isBefore)
+        services = Array(found.prefix(Self.mostServices))
+        omit("parts of the system", background)
+        omit("services that are not enabled", disabled)
+        omit("services beyond the first \(Self.mostServices)", found.dropFirst(Self.mostServices).map(\.name))
+    }
+
+    private mutating func omit(_ reason: String, _ names: [String]) {
+        if !names.isEmpty { omissions.append(Omission(reason: reason, names: names)) }
+    }
+
+    private static func units(_ output: String) -> [[Substring: Substring]] {
+        output.split(separator: "\n", omittingEmptySubsequences: false).split(separator: "").map { block in
             var values: [Substring: Substring] = [:]
             for line in block {
                 let name = line.prefix { $0 != "=" }
                 values[name] = line.dropFirst(name.count + 1)
             }
-            guard let service = service(values), seen.insert(service.name).inserted else { continue }
-            services.append(service)
+            return values
         }
-        return Array(services.sorted(by: isBefore).prefix(mostServices))
     }
 
-    /// A service that is worth following; nil for others.
-    private static func service(_ values: [Substring: Substring]) -> Service? {
-        guard let name = values["Id"].map(String.init), name.hasSuffix(".service"), !name.hasPrefix("statusd") else {
-            return nil
-        }
+    /// A service that may be worth following; nil for other units.
+    private static func service(_ values: [Substring: Substring], _ timed: Set<Substring>) -> Service? {
+        guard let name = values["Id"], name.hasSuffix(".service"), !name.hasPrefix("statusd") else { return nil }
         let isEnabled = ["enabled", "enabled-runtime", "generated", "linked"].contains(values["UnitFileState"] ?? "")
-        let service = Service(
-            name: name, description: String(values["Description"] ?? ""), isFailed: values["ActiveState"] == "failed",
-            isLasting: values["ActiveState"] == "active" && values["Type"] != "oneshot" && isEnabled)
-        let isBackground = background.contains { name.hasPrefix($0) }
-        return service.isFailed || service.isLasting && !isBackground ? service : nil
+        return Service(
+            name: String(name), description: String(values["Description"] ?? ""),
+            isFailed: values["ActiveState"] == "failed",
+            isLasting: values["ActiveState"] == "active" && values["Type"] != "oneshot" && isEnabled,
+            hasTimer: timed.contains(name))
     }
 
     private static func isBefore(_ left: Service, _ right: Service) -> Bool {
         if left.isFailed != right.isFailed { return left.isFailed }
+        if left.hasTimer != right.hasTimer { return right.hasTimer }
         let places = [left, right].map { service in
             foremost.firstIndex { service.name.hasPrefix($0) } ?? foremost.count
         }
@@ -79,27 +117,31 @@ struct HostSurvey {
     // MARK: Disks
 
     private static let fileSystems = ["ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs", "bcachefs"]
+    private static let remoteFileSystems = ["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "ceph", "glusterfs", "9p"]
 
-    /// The mount points of disks in `/proc/self/mounts` (proc(5)): of each disk the first one that plugins see, without
+    /// Reads the mount points of disks in `/proc/self/mounts` (proc(5)): of each disk the first one that plugins see, without
     /// boot partitions; and those of fstab(5) that are not mounted now but must be.
     ///
     /// File systems of other hosts are left out, because checking one may never end.
     ///
     /// - Parameter isVisible: whether plugins see a mount point.
-    static func disks(_ mounts: String, fstab: String = "", isVisible: (String) -> Bool = { _ in true }) -> [String] {
-        let mounted = entries(mounts)
-        let expected = entries(fstab).filter { entry in
+    mutating func readDisks(_ mounts: String, fstab: String = "", isVisible: (String) -> Bool = { _ in true }) {
+        let mounted = Self.entries(mounts)
+        let expected = Self.entries(fstab).filter { entry in
             !mounted.contains { $0.place == entry.place }
                 && !entry.options.contains { ["noauto", "nofail"].contains($0) }
         }
         var seen: Set<Substring> = []
-        return (mounted + expected).filter { entry in
+        disks = (mounted + expected).filter { entry in
             // A path with characters that cannot be written would become another path.
-            (entry.place == "/" || fileSystems.contains(entry.type)) && !entry.place.hasPrefix("/boot")
+            (entry.place == "/" || Self.fileSystems.contains(entry.type)) && !entry.place.hasPrefix("/boot")
                 && !entry.place.hasPrefix("/etc/")
                 && entry.place.unicodeScalars.allSatisfy(InitialConfiguration.isWritable) && isVisible(entry.place)
                 && seen.insert(entry.device).inserted
         }.map(\.place).sorted()
+        omit(
+            "file systems of other hosts",
+            mounted.filter { Self.remoteFileSystems.contains($0.type) }.map { VisibleText.escape($0.place) })
     }
 
     /// The entries of a table of file systems, as in fstab(5).

@@ -21,6 +21,7 @@ struct InitialConfiguration {
         + #"echo "$1 is $u % full"; [ "$u" -lt 95 ] || exit 2; [ "$u" -lt 90 ] || exit 1"#
 
     private(set) var entries: [Entry] = []
+    let omissions: [HostSurvey.Omission]
     private let selects: Bool
     /// Whether it lets posts add servers.
     private let accepts: Bool
@@ -31,6 +32,7 @@ struct InitialConfiguration {
     ///   - accepts: whether it lets posts add servers; not if another file forbids it.
     init(_ survey: HostSurvey, hasDiskPlugin: Bool, selects: Bool = true, accepts: Bool = true) {
         (self.selects, self.accepts) = (selects, accepts)
+        omissions = survey.omissions
         for service in survey.services {
             // Without a description, systemd shows the unit's name.
             let isDescribed = ![String(service.name), ""].contains(service.description)
@@ -38,7 +40,8 @@ struct InitialConfiguration {
             add(
                 String(service.name.dropLast(".service".count)),
                 "unit: \(Self.scalar(service.name))\(description)",
-                service.isFailed ? "\(service.name), failed now" : service.name)
+                service.isFailed
+                    ? "\(service.name), failed now" : service.hasTimer ? "\(service.name), by its timer" : service.name)
         }
         for disk in survey.disks {
             let path = Self.scalar(disk)

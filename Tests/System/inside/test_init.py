@@ -23,15 +23,19 @@ def first_minute():
             pathlib.Path("/etc/systemd/system/shop.service").write_text(
                 "[Unit]\nDescription=The \"shop\": all of it\n[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n",
                 encoding="utf-8")
+            pathlib.Path("/etc/systemd/system/dump.service").write_text("[Service]\nType=oneshot\nExecStart=/bin/true\n", encoding="utf-8")
+            pathlib.Path("/etc/systemd/system/dump.timer").write_text("[Timer]\nOnCalendar=hourly\n", encoding="utf-8")
             done("systemctl", "daemon-reload")
             done("systemctl", "enable", "--now", "shop.service")
+            done("systemctl", "start", "dump.timer")
             told = as_user("/usr/bin/statusctl", "init")
             equal(told.status, 77)
             contains(told.err, "use sudo")
             printed = statusctl("init", "--print")
             assert not FILE.exists()
             told = statusctl("init")
-            contains(told, f"wrote {FILE}: ", "* broken ", "broken.service, failed now", "shop.service", "disk-root", "Next: “statusctl reload”")
+            contains(told, f"wrote {FILE}: ", "* broken ", "broken.service, failed now", "shop.service", "dump.service, by its timer", "disk-root",
+                     "left out parts of the system: ", "Next: “statusctl reload”")
             equal(FILE.read_text(encoding="utf-8"), printed)
             equal(run("/usr/bin/statusctl", "verify").err, "")
             statusctl("reload")
@@ -53,7 +57,9 @@ def first_minute():
             FILE.unlink(missing_ok=True)
             run("systemctl", "disable", "--now", "shop.service")
             run("systemctl", "reset-failed", "broken")
-            pathlib.Path("/etc/systemd/system/shop.service").unlink(missing_ok=True)
+            run("systemctl", "stop", "dump.timer")
+            for name in ("shop.service", "dump.service", "dump.timer"):
+                pathlib.Path(f"/etc/systemd/system/{name}").unlink(missing_ok=True)
             run("systemctl", "daemon-reload")
 
 
