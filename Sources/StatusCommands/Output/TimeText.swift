@@ -40,6 +40,8 @@ enum TimeText {
     private static func offset(_ seconds: time_t) -> Int { tm(localTime: seconds).tm_gmtoff }
 
     private static func format(_ time: Timestamp, _ pattern: String) -> String {
+        // Reads /etc/localtime again if it has changed; localtime_r(3) reads it only once.
+        tzset()
         var fields = tm(localTime: time_t(time.milliseconds / 1000))
         var buffer = [CChar](repeating: 0, count: 64)
         let count = strftime(&buffer, buffer.count, pattern, &fields)

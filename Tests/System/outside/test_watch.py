@@ -3,11 +3,14 @@
 
 import array
 import contextlib
+import datetime
 import fcntl
 import json
 import os
+import pathlib
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import termios
@@ -15,8 +18,9 @@ import threading
 import time
 
 from harness.daemon import STATUSCTL, Daemon, Follower, environment, run
-from harness.expect import contains, equal, eventually, one_sentence
+from harness.expect import Skip, contains, equal, eventually, one_sentence
 from harness.runner import test
+from harness.tmux import Screen
 
 
 @test("watch writes the current state at once, then one line for each event, into a pipe")
@@ -465,3 +469,58 @@ def asked_again():
             for arguments in (("list",), ("post", "db", "well"), ("wait", "db"), ("forget", "db")))
         equal((listed.status, posted.status, waited.status, forgotten.status), (0, 0, 0, 69))
         contains(forgotten.err, "closed the connection")
+
+
+def time_zone(offset):
+    """A file of tzfile(5) for a time zone that is always this many seconds ahead of UTC."""
+    def block(version):
+        return b"TZif" + version + bytes(15) + struct.pack(">6l", 0, 0, 0, 0, 1, 4) + struct.pack(">lBB", offset, 0, 0) + b"ABC\0"
+    hours, minutes = divmod(offset // 60, 60)
+    return block(b"2") + block(b"2") + f"\n<ABC>-{hours}:{minutes:02}\n".encode()
+
+
+@test("a new /etc/localtime shows in commands that are running")
+def other_time_zone():
+    if os.getuid() != 0 or not os.path.exists("/etc/localtime"):
+        raise Skip("needs root and /etc/localtime, to mount another file over it")
+    with Daemon() as daemon, tempfile.NamedTemporaryFile() as zone, contextlib.ExitStack() as commands:
+        def set_zone(offset, time_of_file):
+            pathlib.Path(zone.name).write_bytes(time_zone(offset))
+            os.utime(zone.name, (time_of_file, time_of_file))
+
+        def here(*arguments):
+            """A command with statusctl for which the file is /etc/localtime."""
+            script = 'mount --bind "$0" /etc/localtime && exec "$@"'
+            return "unshare", "-m", "sh", "-c", script, zone.name, STATUSCTL, *arguments
+
+        surroundings = environment(STATUSD_ADDRESS=f"unix:{daemon.socket}")
+        surroundings.pop("TZ", None)
+        set_zone(0, 1_000_000_000)
+        daemon.done("post", "db", "first")
+        daemon.done("select", "db")
+        followers = [commands.enter_context(Follower(*here(*arguments), env=surroundings)) for arguments in (
+            ("watch",), ("watch", "--format", "{text} {updated}"), ("list", "--watch", "--format", "{text} {updated}"),
+            ("watch", "--output", "waybar"), ("watch", "--output", "plain", "--format", "{text} {updated}"))]
+        shown = commands.enter_context(Screen(*here("top"), width=80, height=24, STATUSD_ADDRESS=f"unix:{daemon.socket}"))
+
+        def local_time(offset):
+            updated = json.loads(daemon.done("status", "--json", "db"))["status"]["updatedAt"]
+            moment = datetime.datetime.fromisoformat(updated.replace("Z", "+00:00")) + datetime.timedelta(seconds=offset)
+            return moment.strftime("%H:%M:%S")
+
+        def first_screen_time():
+            return shown.lines()[0].split(" ")[-1][:3]
+
+        for follower in followers:
+            contains(follower.until("first"), local_time(0))
+        eventually(lambda: first_screen_time() in hours(0), "the hour of UTC in top")
+        set_zone(19_800, 1_000_000_001)
+        daemon.done("post", "db", "second")
+        for follower in followers:
+            contains(follower.until("second"), local_time(19_800))
+        eventually(lambda: first_screen_time() in hours(19_800), "the hour of the new time zone in top")
+
+
+def hours(offset):
+    """The hour that clocks show with this offset, and the one before, which a screen may still show."""
+    return [time.strftime("%H:", time.gmtime(time.time() + offset - late)) for late in (0, 60)]
