@@ -13,13 +13,26 @@ enum CompletionShell: String, CaseIterable, Sendable {
             """
             # bash completion for \(program)
             _\(program)() {
-                local words=("${COMP_WORDS[@]}") cword=$COMP_CWORD cur found
-                if declare -F _get_comp_words_by_ref >/dev/null; then _get_comp_words_by_ref -n : cur words cword; fi
-                found=$(\(program) --complete -- "${words[@]:1:cword}" 2>/dev/null)
+                local word cur found breaks words=() line=${COMP_LINE:0:COMP_POINT}
+                # Bash also divides words at “:”, “@” and “=”, which may be parts of a server's name.
+                for word in "${COMP_WORDS[@]:0:COMP_CWORD+1}"; do
+                    if [[ ${#words[@]} == 0 || $line == [[:space:]]* ]]; then words+=(""); fi
+                    line=${line#"${line%%[![:space:]]*}"}
+                    words[${#words[@]}-1]+=${line:0:${#word}}
+                    line=${line:${#word}}
+                done
+                cur=${words[${#words[@]}-1]}
+                found=$(\(program) --complete -- "${words[@]:1}" 2>/dev/null)
                 COMPREPLY=()
                 if [ "$found" = files ]; then compopt -o default; return; fi
                 if [ -n "$found" ]; then mapfile -t COMPREPLY < <(cut -f1 <<<"$found"); fi
-                if declare -F __ltrim_colon_completions >/dev/null; then __ltrim_colon_completions "$cur"; fi
+                # Readline replaces what follows the last of them, and “@” itself.
+                breaks=${COMP_WORDBREAKS//[^:@=]/}
+                if [ -n "$breaks" ]; then
+                    word=${cur##*["$breaks"]}
+                    if [[ $cur == *@"$word" && $breaks == *@* ]]; then word=@$word; fi
+                    COMPREPLY=("${COMPREPLY[@]#"${cur%"$word"}"}")
+                fi
             }
             complete -F _\(program) \(program)
             """

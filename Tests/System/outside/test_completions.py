@@ -18,8 +18,8 @@ SHELLS = {
 }
 
 
-def shell(daemon, name):
-    """An interactive shell with the completions that are installed for it."""
+def shell(daemon, name, has_package):
+    """An interactive shell with the completions that are installed for it; for bash, with or without its package."""
     if not shutil.which(name):
         raise Skip(f"there is no {name}; packaging/setup --test installs it")
     script = pathlib.Path(daemon.folder, f"completion.{name}")
@@ -27,7 +27,8 @@ def shell(daemon, name):
     shown = Screen(*SHELLS[name], width=100, height=24, STATUSD_ADDRESS=f"unix:{daemon.socket}", HOME=daemon.folder, PS1="ready> ",
                    PATH=f"{BINARIES}:{os.environ['PATH']}", BASH_SILENCE_DEPRECATION_WARNING="1")
     if name == "bash":
-        shown.type(". /usr/share/bash-completion/bash_completion", "Enter")
+        if has_package:
+            shown.type(". /usr/share/bash-completion/bash_completion", "Enter")
         shown.type(f". {script}", "Enter")
     elif name == "zsh":
         shown.type("PS1='ready> '; autoload -Uz compinit; compinit -u", "Enter")
@@ -45,14 +46,20 @@ def last_command(shown):
     return [line for line in shown.lines() if line.startswith("ready>")][-1]
 
 
-def completed(name):
+def completed(name, has_package=True):
     """Types the beginnings of words, and reads how the shell completes them."""
-    with Daemon("servers:\n  database: { push: true }\n  web@front: { push: true }\n  'web:back': { push: true }\n") as daemon, shell(daemon, name) as shown:
+    with Daemon("servers:\n  database: { push: true }\n  web@front: { push: true }\n  'web:back': { push: true }\n"
+                "  'app:db@main:1': { push: true }\n") as daemon, shell(daemon, name, has_package) as shown:
         for typed, wanted in (("statusctl hist", "statusctl history"), ("statusctl status data", "statusctl status database"),
                               ("statusctl post database x --lev", "statusctl post database x --level"),
                               ("statusctl post database x --level crit", "statusctl post database x --level critical"),
                               ("statusctl watch web@", "statusctl watch web@front"),
                               ("statusctl status web:", "statusctl status web:back"),
+                              ("statusctl status web:ba", "statusctl status web:back"),
+                              ("statusctl status ap", "statusctl status app:db@main:1"),
+                              ("statusctl status app:db@ma", "statusctl status app:db@main:1"),
+                              ("statusctl status app:db@main:", "statusctl status app:db@main:1"),
+                              ("statusctl post web:back x  --level crit", "statusctl post web:back x  --level critical"),
                               ("statusctl list --source not", "statusctl list --source notify"),
                               ("statusctl watch --output way", "statusctl watch --output waybar"),
                               ("statusctl verify /etc/passw", "statusctl verify /etc/passwd")):
@@ -82,6 +89,18 @@ def completed(name):
 @test("bash completes commands, options, levels, kinds and the daemon's servers; silent without a daemon")
 def bash():
     completed("bash")
+
+
+@test("bash does so without the package bash-completion, too")
+def bash_alone():
+    completed("bash", has_package=False)
+
+
+@test("in bash, a word is completed up to the cursor")
+def bash_cursor():
+    with Daemon("servers:\n  'web:back': { push: true }\n  'web:front': { push: true }\n") as daemon, shell(daemon, "bash", False) as shown:
+        shown.type("statusctl status web:b x", "Left", "Left", "Tab")
+        eventually(lambda: last_command(shown).rstrip() == "ready> statusctl status web:back x", "the name before the cursor")
 
 
 @test("zsh completes commands, options, levels, kinds and the daemon's servers; silent without a daemon")
