@@ -285,7 +285,7 @@ def waybar():
             assert "[error]" not in log and "markup" not in log and "stopped unexpectedly" not in log, log
 
 
-@test("the prompt shows a server that is not ok, and nothing otherwise or without a daemon")
+@test("the prompt shows a server that is not ok, a daemon that is away or does not answer, and nothing otherwise")
 def prompt():
     with Daemon() as daemon:
         def shown():
@@ -296,8 +296,13 @@ def prompt():
         equal(shown(), "[db: critical] [42]$ \n")
         daemon.done("post", "db", "Signed In")
         equal(shown(), "[42]$ \n")
+        daemon.process.send_signal(signal.SIGSTOP)
+        equal(shown(), "[statusd is away] [42]$ \n")
+        daemon.process.send_signal(signal.SIGCONT)
         daemon.stop()
-        equal(shown(), "[42]$ \n")
+        equal(shown(), "[statusd is away] [42]$ \n")
+        missing = run("/bin/bash", "--norc", "-c", f"PS1='$ '; . '{EXAMPLES}/prompt.bash'; PATH=/nonexistent; echo \"${{PS1@P}}\"")
+        equal(missing.out, "$ \n", "without statusctl")
 
 
 @test("each example for a bar runs a command that exists")
