@@ -11,16 +11,19 @@ public struct HistoryQuery: Sendable {
     public var level: Level?
     /// The maximum number of entries, of which the newest are read; nil for all.
     public var limit: Int?
+    /// Whether to read when servers were selected.
+    public var selections: Bool
 
     public init(
         server: ServerName? = nil, since: Timestamp? = nil, until: Timestamp? = nil, level: Level? = nil,
-        limit: Int? = nil
+        limit: Int? = nil, selections: Bool = true
     ) {
         self.server = server
         self.since = since
         self.until = until
         self.level = level
         self.limit = limit
+        self.selections = selections
     }
 }
 
@@ -136,6 +139,7 @@ final class HistoryReader {
             sql += " AND c.grade >= ?"
             values.append(Level.grade(level))
         }
+        if !query.selections { sql += " AND c.kind <> '\(ChangeKind.selected.rawValue)'" }
         return (sql, values)
     }
 }

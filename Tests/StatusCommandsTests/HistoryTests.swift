@@ -36,17 +36,33 @@ import Testing
     func wholeLine() throws {
         var change = try change(level: .critical)
         change.lasted = 200_000
-        #expect(line(change) == "    3min 20s  critical  Signed In")
-        #expect(line(change, namesServers: true) == "    3min 20s  critical  db: Signed In")
+        #expect(line(change) == "    3min 20s  critical  \"Signed In\"")
+        #expect(line(change, namesServers: true) == "    3min 20s  critical  db: \"Signed In\"")
         change.server?.phase = .failed
         change.server?.message = "no answer"
         change.server?.isStale = true
         change.omitted = 7
         #expect(
             line(change, user: "alice")
-                == "    3min 20s  failed    Signed In (no answer) (stale) (7 earlier changes left out) by alice")
+                == "    3min 20s  failed    \"Signed In\" (no answer) (stale) (7 earlier changes left out)  by alice")
         change.omitted = 1
         #expect(line(change).hasSuffix(" (1 earlier change left out)"))
+    }
+
+    @Test("a text that looks like one with a user ends with a quotation mark")
+    func lookalike() throws {
+        let change = try change(.changed, "db", "x\"  by root")
+        #expect(line(change).hasSuffix("  \"x\"  by root\""))
+        #expect(line(change, user: "alice").hasSuffix("  \"x\"  by root\"  by alice"))
+    }
+
+    @Test("without a status, a line has the reason in brackets and no quotation marks")
+    func noStatus() throws {
+        var change = try change()
+        change.server?.status = nil
+        change.server?.phase = .failed
+        change.server?.message = "no answer"
+        #expect(line(change, user: "root").hasSuffix("failed    (no answer)  by root"))
     }
 
     @Test("a state that still lasts has a plus after its span")
@@ -69,9 +85,9 @@ import Testing
     func otherLines() throws {
         let blank = String(repeating: " ", count: 14)
         #expect(try line(change(.selected)) == "\(blank)-- selected db")
-        #expect(try line(change(.selected, nil), user: "root") == "\(blank)-- no server selected by root")
+        #expect(try line(change(.selected, nil), user: "root") == "\(blank)-- no server selected  by root")
         #expect(try line(change(.added)) == "\(blank)-- added db")
-        #expect(try line(change(.removed), user: "17") == "\(blank)-- removed db by 17")
+        #expect(try line(change(.removed), user: "17") == "\(blank)-- removed db  by 17")
         #expect(try line(change(.started, nil)) == "\(blank)-- statusd started")
         #expect(try line(change(.stopped, nil)) == "\(blank)-- statusd stopped")
     }
@@ -82,7 +98,7 @@ import Testing
         for width in [52, 80, 200] {
             #expect(line(long, user: "alice", width: width).count == width - "2026-11-25 12:00:00".count)
         }
-        #expect(line(long, user: "alice", width: 80).hasSuffix("xxx… by alice"))
+        #expect(line(long, user: "alice", width: 80).hasSuffix("xxx…\"  by alice"))
         #expect(line(long, user: "alice", width: 60).hasSuffix("xxx…"))
         #expect(line(long).count > 200)
         #expect(try line(change(.removed, String(repeating: "a", count: 64)), width: 60).hasSuffix("aaa…"))
@@ -92,7 +108,7 @@ import Testing
     func narrow() throws {
         let text = ChangeText(style: plain, width: 40, namesServers: false)
         let line = try text.line(change(.changed, "db", "Signed In since yesterday"), user: nil, now: begin)
-        #expect(line == "\(TimeText.short(begin, now: begin))  ok        Signed In since yes…")
+        #expect(line == "\(TimeText.short(begin, now: begin))  ok        \"Signed In since y…")
         #expect(line.count == 40)
     }
 

@@ -140,6 +140,19 @@ struct HistoryTests {
         #expect(try texts(HistoryQuery(server: name("c"))) == [])
     }
 
+    @Test("can be read without selections, which then do not count among the newest entries")
+    func withoutSelections() throws {
+        try save(try change("a", "up", at: 1000), at: 1000)
+        for time in [2000, 3000] as [Int64] {
+            try save(
+                Change(.selected, at: Timestamp(milliseconds: time), revision: 1, server: try state("a", "up")),
+                at: time)
+        }
+        #expect(try texts(HistoryQuery(server: name("a"), limit: 1)) == ["selected up"])
+        #expect(try texts(HistoryQuery(server: name("a"), limit: 1, selections: false)) == ["changed up"])
+        #expect(try texts(HistoryQuery(selections: false)) == ["started -", "changed up"])
+    }
+
     @Test("is read in pages, without entries that came meanwhile")
     func pages() throws {
         try store.save(batch(changes: try (0..<600).map { try flap(at: $0) }))

@@ -8,6 +8,7 @@ enum HistoryCommand {
         help: "Only this level or worse ones, in the order ok, warning, unknown, critical.")
     private static let lines = Options.number(
         "lines", letter: "n", in: 1 ... .max, help: "Only this many changes, the newest (default: all).")
+    private static let selections = Flag("selections", help: "Also show when servers were selected.")
     private static let summary = Flag(
         "summary", help: "Show how long each level lasted, the availability and a timeline.")
     private static let buckets = Options.number(
@@ -24,7 +25,9 @@ enum HistoryCommand {
             it ends in UTC, Z or an offset.
             """,
         parameters: [
-            Options.servers, all, HistoryPeriod.sinceOption, HistoryPeriod.untilOption, level, lines, summary, buckets,
+            Options.servers, all, HistoryPeriod.sinceOption, HistoryPeriod.untilOption, level, lines, selections,
+            summary,
+            buckets,
         ],
         statuses: [.noSuchServer], mayBeRepeated: true, validate: validate, run: run)
 
@@ -40,6 +43,7 @@ enum HistoryCommand {
         }
         if arguments[level] != nil { throw InvalidUsage("give --summary or --level, not both") }
         if arguments[lines] != nil { throw InvalidUsage("give --summary or --lines, not both") }
+        if arguments[selections] { throw InvalidUsage("give --summary or --selections, not both") }
         _ = try period.upTo(TimeText.now)
     }
 
@@ -54,7 +58,8 @@ enum HistoryCommand {
             ).run()
         } else {
             let request = HistoryRequest(
-                servers: servers, period: period, level: arguments[level], limit: arguments[lines])
+                servers: servers, period: period, level: arguments[level], limit: arguments[lines],
+                selections: arguments[selections])
             try await show(request, context)
         }
         // The history lacks changes that were not saved.

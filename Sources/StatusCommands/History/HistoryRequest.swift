@@ -12,6 +12,8 @@ struct HistoryRequest {
     var period: HistoryPeriod
     var level: Level?
     var limit: Int?
+    /// Whether to show when servers were selected.
+    var selections = false
 
     /// Passes the changes to `take`, in the order in which they were recorded.
     ///
@@ -40,7 +42,7 @@ struct HistoryRequest {
     ) throws(MonitorError) -> MethodReplies<HistoryReply, MonitorError> {
         try client.historyReplies(
             server: server, all: server == nil ? true : nil, since: period.since, until: period.until, level: level,
-            limit: limit, silence: VarlinkConnection.replyTimeout)
+            limit: limit, selections: selections, silence: VarlinkConnection.replyTimeout)
     }
 
     /// The note if there are no such changes.

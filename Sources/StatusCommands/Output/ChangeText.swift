@@ -20,7 +20,7 @@ struct ChangeText {
 
     /// The line of an entry; `user` is the name of the user whose client caused it.
     func line(_ change: Change, user: String?, now: Timestamp) -> String {
-        let by = user.map { " by \($0)" } ?? ""
+        let by = user.map { "  by \($0)" } ?? ""
         let isNarrow = width.map { $0 < Self.narrow } ?? false
         let time = isNarrow ? TimeText.short(change.at, now: now) : TimeText.full(change.at)
         guard change.kind == .changed, let server = change.server else {
@@ -31,8 +31,10 @@ struct ChangeText {
         let span = isNarrow ? [] : [Self.span(of: change, now: now).alignedRight(in: Self.spanWidth)]
         let word = ServerText.levelWord(server).fitted(to: Self.levelWidth)
         let start = [time] + span + [word]
-        let text = (namesServers ? "\(server.name): " : "") + ServerText.headline(server)
-        let marks = ServerText.reason(for: server) + Self.omitted(change) + by
+        // Quotes show where a text ends that looks like a reason or a user.
+        let quote = server.status == nil ? "" : "\""
+        let text = (namesServers ? "\(server.name): " : "") + quote + ServerText.headline(server)
+        let marks = quote + ServerText.reason(for: server) + Self.omitted(change) + by
         let used = start.reduce(0) { $0 + $1.count + 2 }
         if let width, width <= used { return cut(start.joined(separator: "  "), to: width) }
         return ([style.faint(time)] + span + [style.level(word, of: server)]).map { $0 + "  " }.joined()

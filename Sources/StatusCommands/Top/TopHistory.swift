@@ -30,7 +30,7 @@ final class TopHistory {
             let client = try await connected()
             var changes: [Change] = []
             for try await reply in try client.historyReplies(
-                server: state.name, limit: Self.limit, silence: VarlinkConnection.replyTimeout)
+                server: state.name, limit: Self.limit, selections: false, silence: VarlinkConnection.replyTimeout)
             {
                 if let change = reply.change { changes.append(change) }
                 // The daemon may send more than it was asked for.

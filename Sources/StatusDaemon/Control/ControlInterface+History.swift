@@ -20,7 +20,7 @@ extension ControlInterface {
         let server = all ? nil : try parameters.server ?? monitor.selectedState().name
         let query = HistoryQuery(
             server: server, since: parameters.since, until: parameters.until, level: parameters.level,
-            limit: parameters.limit)
+            limit: parameters.limit, selections: parameters.selections ?? true)
         call.perform { call in
             let buffer = HistoryBuffer()
             let stream = call.stream({ buffer.next() }, onClose: { buffer.close() })

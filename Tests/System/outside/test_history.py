@@ -42,8 +42,8 @@ def daemon_with_history():
 
 
 def changes(daemon, *arguments):
-    """The entries of `history --json`."""
-    return [json.loads(line) for line in daemon.done("history", *arguments, "--json").splitlines()]
+    """The entries of `history --selections --json`."""
+    return [json.loads(line) for line in daemon.done("history", *arguments, "--selections", "--json").splitlines()]
 
 
 def texts(daemon, *arguments):
@@ -69,18 +69,35 @@ def on_terminal(daemon, columns, *arguments):
 @test("history shows the changes of one server in order: when, for how long, level, text and the user who caused it")
 def text():
     with daemon_with_history() as daemon:
-        lines = daemon.done("history", "db").splitlines()
+        lines = daemon.done("history", "db", "--selections").splitlines()
         equal(len(lines), 4, lines)
         assert re.fullmatch(rf"{TIME} +-- added db", lines[0]), lines
-        assert re.fullmatch(rf"{TIME} +\d+m?s  ok        Signed In by {ME}", lines[1]), lines
-        assert re.fullmatch(rf"{TIME} +-- selected db by {ME}", lines[2]), lines
-        assert re.fullmatch(rf"{TIME} +\d+m?s\+  critical  Signed Out by {ME}", lines[3]), lines
+        assert re.fullmatch(rf"{TIME} +\d+m?s  ok        \"Signed In\"  by {ME}", lines[1]), lines
+        assert re.fullmatch(rf"{TIME} +-- selected db  by {ME}", lines[2]), lines
+        assert re.fullmatch(rf"{TIME} +\d+m?s\+  critical  \"Signed Out\"  by {ME}", lines[3]), lines
+
+
+@test("selections are shown only with --selections, and do not count among the newest lines otherwise")
+def selections():
+    with daemon_with_history() as daemon:
+        shown = daemon.done("history", "db").splitlines()
+        equal([line for line in shown if "selected" in line], [])
+        for _ in range(3):
+            daemon.done("select", "web")
+            daemon.done("select", "db")
+        equal(len(daemon.done("history", "db", "-n", "2").splitlines()), 2)
+        equal(len(daemon.done("history", "db", "web", "-n", "2").splitlines()), 2)
+        assert "selected" not in daemon.done("history", "db", "--json", "-n", "2")
+        equal(daemon.done("history", "db", "--selections", "-n", "3").count("-- selected db"), 3)
+        refused = daemon.ctl("history", "--summary", "--selections")
+        equal(refused.status, 64)
+        contains(refused.err, "give --summary or --selections, not both")
 
 
 @test("history without a name shows the selected server and names it")
 def selected():
     with daemon_with_history() as daemon:
-        contains(daemon.done("history"), "ok        db: Signed In", "critical  db: Signed Out")
+        contains(daemon.done("history"), "ok        db: \"Signed In\"", "critical  db: \"Signed Out\"")
         assert "web" not in daemon.done("history")
 
 
@@ -88,14 +105,15 @@ def selected():
 def several():
     with daemon_with_history() as daemon:
         equal(texts(daemon, "db", "web", "db"), ["Signed In", "HTTP 200", "Signed Out"])
-        contains(daemon.done("history", "web", "db"), "db: Signed In", "web: HTTP 200")
+        contains(daemon.done("history", "web", "db"), 'db: "Signed In"', 'web: "HTTP 200"')
         daemon.done("post", "guest", "hello")
         daemon.done("forget", "guest")
         daemon.done("select", "--none")
         daemon.stop()
         daemon.start()
-        everything = daemon.done("history", "--all")
-        contains(everything, "-- statusd started", "-- added guest", "guest: hello", "-- removed guest", "-- no server selected",
+        assert "selected" not in daemon.done("history", "--all")
+        everything = daemon.done("history", "--all", "--selections")
+        contains(everything, "-- statusd started", "-- added guest", 'guest: "hello"', "-- removed guest", "-- no server selected",
                  "-- statusd stopped")
         equal(everything.count("-- statusd started"), 2)
         equal(texts(daemon, "guest"), ["hello"], "the history of a removed server")
@@ -180,10 +198,10 @@ def local():
     with daemon_with_history() as daemon:
         begin = time.strftime("%Y-%m-%d %H:%M", time.gmtime(time.time() - 60))
         zone = environment(STATUSD_ADDRESS=f"unix:{daemon.socket}", TZ="XYZ-5")
-        equal(len(daemon.ctl("history", "db", "--since", f"{begin} UTC", env=zone).out.splitlines()), 4)
+        equal(len(daemon.ctl("history", "db", "--since", f"{begin} UTC", env=zone).out.splitlines()), 3)
         there = time.strftime("%Y-%m-%d %H:%M", time.gmtime(time.time() - 60 + 5 * 3600))
         shown = daemon.ctl("history", "db", "--since", there, env=zone).out
-        equal(len(shown.splitlines()), 4)
+        equal(len(shown.splitlines()), 3)
         # The entries are from now, which may be an hour after the minute before.
         now = time.strftime("%Y-%m-%d %H:%M", time.gmtime(time.time() + 5 * 3600))
         assert there[:13] in shown or now[:13] in shown, shown
@@ -236,7 +254,7 @@ def summary_as_json():
 def terminal():
     with daemon_with_history() as daemon:
         daemon.done("post", "db", "x" * 500, "--level", "warning")
-        contains(daemon.done("history", "db"), "x" * 500 + f" by {ME}")
+        contains(daemon.done("history", "db"), "x" * 500 + f"\"  by {ME}")
         for columns in (80, 200):
             for arguments in (["--all"], ["--all", "--summary"]):
                 out, status = on_terminal(daemon, columns, "history", *arguments)
@@ -244,7 +262,7 @@ def terminal():
                 contains(out, "\x1b[33m")
                 plain = [re.sub(r"\x1b\[\d*m", "", line) for line in out.splitlines()]
                 equal([line for line in plain if len(line) > columns], [], f"on {columns} columns")
-        contains(on_terminal(daemon, 80, "history", "db")[0], f"x… by {ME}\n")
+        contains(on_terminal(daemon, 80, "history", "db")[0], f"x…\"  by {ME}\n")
 
 
 @test("errors of history name the cause")

@@ -67,7 +67,7 @@ def overview():
             contains(lines[1], "SERVER", "STATUS", "LEVEL", "AGE", "SOURCE")
             daemon.done("post", "srv03", "Signed In again")
             shown.shows("* srv03   Signed In again ")
-            eventually(lambda: any(line.endswith("ok        Signed In again by root") for line in shown.lines()), "the change beneath")
+            eventually(lambda: any(line.endswith('ok        "Signed In again"  by root') for line in shown.lines()), "the change beneath")
             daemon.done("select", "srv05")
             shown.shows("* srv05", "srv05: last changes")
             shown.type("q")
