@@ -89,7 +89,7 @@ let package = Package(
         .target(
             name: "StatusSources",
             dependencies: [
-                "StatusPlatform", "NotificationStreams", "EventLoopIO", "SystemdClient", "Varlink",
+                "StatusPlatform", "NotificationStreams", "EventLoopIO", "SystemdClient", "Varlink", "StatusSupport",
                 "StatusModel", "SourceKinds", "StatusWorkers", "StatusMonitor", deque, logging,
             ],
             path: "Sources/Kinds", exclude: kinds("Settings"), sources: kinds("Source")),

@@ -42,6 +42,8 @@ struct PluginProcess {
         if stat(path, &status) != 0 { return SystemErrorText.text(of: errno) }
         if status.st_mode & S_IFMT != S_IFREG { return "not a regular file" }
         if failure.number == ENOENT { return "interpreter not found, or the first line ends in a carriage return" }
+        // The kernel refuses programs with capabilities that the sandbox does not allow (capabilities(7)).
+        if failure.number == EPERM { return "it needs capabilities; see “Plugins” in statusd(8)" }
         if failure.number == ENOEXEC { return "neither a program for this machine nor a script with #!" }
         return SystemErrorText.text(of: failure.number)
     }

@@ -93,6 +93,63 @@ import Testing
         #expect(try await run("for n in $(seq 3 99); do [ -e /proc/$$/fd/$n ] && echo $n; done").text == "no output")
     }
 
+    private static let sandboxedSudo =
+        "sudo: The \"no new privileges\" flag is set, which prevents sudo from running as root."
+
+    @Test(
+        "a plugin that could not get the rights of another user has failed, with the reason",
+        arguments: [
+            (
+                "\(sandboxedSudo)\nsudo: If sudo is running in a container, you may need to adjust it.", "", 1,
+                sandboxedSudo
+            ),
+            (sandboxedSudo, "CRITICAL: no output", 2, sandboxedSudo), ("", sandboxedSudo, 1, sandboxedSudo),
+            (
+                "sudo: effective uid is not 0, is sudo installed setuid root?", "", 1,
+                "sudo: effective uid is not 0, is sudo installed setuid root?"
+            ),
+            (
+                "sudo: /usr/bin/sudo must be owned by uid 0 and have the setuid bit set", "", 1,
+                "sudo: /usr/bin/sudo must be owned by uid 0 and have the setuid bit set"
+            ),
+            ("pkexec must be setuid root", "", 127, "pkexec must be setuid root"),
+            ("doas: not installed setuid", "", 1, "doas: not installed setuid"),
+            ("Password: su: Authentication failure", "", 1, "Password: su: Authentication failure"),
+            ("su: must be run from a terminal", "", 1, "su: must be run from a terminal"),
+            (
+                "ping: socket: Operation not permitted\nping: => missing cap_net_raw+p capability or setuid?", "", 2,
+                "ping: => missing cap_net_raw+p capability or setuid?"
+            ),
+            ("sudo: a password is required", "", 1, "sudo: a password is required"),
+            (
+                "sudo: unable to resolve host a: Name or service not known\nsudo: check_raid: command not found", "",
+                1, "sudo: check_raid: command not found"
+            ),
+            (
+                "Sorry, user x is not allowed to execute '/bin/y' as root on z.", "", 1,
+                "Sorry, user x is not allowed to execute '/bin/y' as root on z."
+            ),
+            (
+                "Error executing command as another user: Not authorized", "", 127,
+                "Error executing command as another user: Not authorized"
+            ),
+        ])
+    func withoutRights(errors: String, output: String, status: Int, reason: String) {
+        let outcome = PluginOutcome(.exited(status), output: output, errors: errors)
+        #expect(throws: CheckFailure("cannot run /x: \(reason); see “Plugins” in statusd(8)")) {
+            try outcome.result(of: "/x")
+        }
+    }
+
+    @Test("a plugin that was run counts, whatever sudo says besides")
+    func withRights() throws {
+        let warning = "sudo: unable to resolve host a: Name or service not known"
+        let ran = PluginOutcome(.exited(1), output: "WARNING: 1 disk is slow", errors: warning)
+        #expect(try ran.result(of: "/x") == CheckResult(.warning, "WARNING: 1 disk is slow"))
+        let handled = PluginOutcome(.exited(0), output: "OK without sudo", errors: Self.sandboxedSudo)
+        #expect(try handled.result(of: "/x") == CheckResult(.ok, "OK without sudo"))
+    }
+
     @Test("if a plugin cannot be run, the check fails with the reason")
     func cannotRun() async throws {
         func fails(_ path: String, _ reason: String) async {

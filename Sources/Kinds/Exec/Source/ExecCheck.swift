@@ -3,6 +3,7 @@
 import Glibc
 public import SourceKinds
 import StatusModel
+import StatusSupport
 import StatusWorkers
 
 /// `exec: [/path, argument]`: runs a plugin with the Nagios plugin interface.
@@ -61,6 +62,9 @@ extension WorkerStarter {
 extension PluginOutcome {
     /// Returns the result according to the Nagios plugin interface; throws if the plugin did not run.
     func result(of path: String) throws(CheckFailure) -> CheckResult {
+        if ending != .exited(0), let refusal {
+            throw CheckFailure("cannot run \(path): \(refusal); see “Plugins” in statusd(8)")
+        }
         let (level, addition): (Level, String)
         var (exitStatus, signal) = (Int?.none, Int?.none)
         switch ending {
@@ -79,6 +83,26 @@ extension PluginOutcome {
     }
 
     private static let levels: [Int: Level] = [0: .ok, 1: .warning, 2: .critical, 3: .unknown]
+
+    /// What programs write that lack the rights of another user, as all do in the sandbox of plugins.
+    ///
+    /// sudo, pkexec, doas, su and ping (iputils) then end with the statuses of a warning or a critical plugin.
+    private static let refusals = [
+        "\"no new privileges\" flag is set", "effective uid is not 0", "have the setuid bit set", "must be setuid root",
+        "not installed setuid", "su: Authentication failure", "su: must be run from a terminal", "missing cap_net_raw",
+    ]
+    /// How the messages of these programs begin if they did not run the plugin for another reason.
+    private static let refusers = ["sudo: ", "Sorry, user ", "doas: ", "Error executing command as another user: "]
+
+    /// Why a program in between did not run the plugin, or a part of it, as another user; nil if that is not known.
+    private var refusal: String? {
+        let lines = [errors, output].flatMap { $0.unicodeScalars.split(separator: "\n").map { String($0) } }
+        // A plugin that ran writes to its standard output; sudo may also warn that it cannot resolve the host.
+        let line =
+            lines.first { line in Self.refusals.contains { line.contains($0) } }
+            ?? (output.isEmpty ? lines.last { line in Self.refusers.contains { line.hasPrefix($0) } } : nil)
+        return line.flatMap { StatusText(fitting: $0)?.rawValue }
+    }
 
     /// The first line with text before `|`, where performance data begins.
     ///
