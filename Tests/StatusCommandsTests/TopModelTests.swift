@@ -23,11 +23,12 @@ import Testing
         .event(Event(kind: kind, cursor: Cursor(epoch: .none, revision: 1), server: server, servers: servers))
     }
 
-    /// A model of ten servers, s0 to s9, of which s3 is selected, on a screen with four rows for them.
+    /// A model of ten servers, s0 to s9, of which s3 is selected, on a screen with four rows for them, the bar on s3.
     private func model() throws -> TopModel {
         var model = TopModel()
         model.visibleRows = 4
         apply(event(.snapshot, nil, try (0..<10).map { try server("s\($0)", selected: $0 == 3) }), &model)
+        _ = press([.down, .down, .down], &model)
         return model
     }
 
@@ -47,17 +48,18 @@ import Testing
         #expect(CellText.plain("db \u{1b}[31mdown\u{1b}[0m now") == "db down now")
     }
 
-    @Test("the bar is on the selected server, and follows the selection until the user moves it")
+    @Test("the bar is on the worst server, and stays on the first row until the user moves it")
     func bar() throws {
-        var model = try model()
-        #expect(model.current?.rawValue == "s3")
-        apply(event(.selected, try server("s8", selected: true)), &model)
+        var model = TopModel()
+        apply(event(.snapshot, nil, try (0..<10).map { try server("s\($0)", $0 == 8 ? .warning : .ok) }), &model)
+        #expect((model.current?.rawValue, model.offset) == ("s8", 0))
+        apply(event(.changed, try server("s5", .critical)), &model)
+        #expect(model.current?.rawValue == "s5")
+        #expect(press([.down], &model) == [])
         #expect(model.current?.rawValue == "s8")
-        #expect(model.offset == 5)
-        #expect(press([.up, .character("k"), .down], &model) == [])
-        #expect(model.current?.rawValue == "s7")
-        apply(event(.selected, try server("s1", selected: true)), &model)
-        #expect(model.current?.rawValue == "s7")
+        apply(event(.changed, try server("s7", .critical)), &model)
+        #expect(model.current?.rawValue == "s8")
+        #expect(model.shown.map(\.name.rawValue).prefix(4) == ["s5", "s7", "s8", "s0"])
     }
 
     @Test("the bar stays on the screen and within the list")
@@ -111,15 +113,55 @@ import Testing
         #expect(press([.character("/"), .character("x"), .escape, .character("q")], &model) == [.quit])
     }
 
-    @Test("the worst servers come first if the user wants that")
+    @Test("a filter finds the level that is shown, and the one that is counted")
+    func filterLevel() throws {
+        var model = try model()
+        var failed = try server("s4", .critical)
+        failed.phase = .failed
+        apply(event(.changed, failed), &model)
+        apply(event(.changed, try server("s7", .critical)), &model)
+        for (text, names) in [("CRIT", ["s4", "s7"]), ("failed", ["s4"])] {
+            _ = press([.character("/")] + text.map { .character($0) }, &model)
+            #expect(model.shown.map(\.name.rawValue) == names)
+            _ = press([.escape], &model)
+        }
+    }
+
+    @Test("the order changes from the worst first, to names, to the newest change of a level, each from the top")
     func order() throws {
         var model = try model()
         apply(event(.changed, try server("s7", .critical)), &model)
         apply(event(.changed, try server("s5", .warning)), &model)
-        _ = press([.character("o")], &model)
-        #expect(model.shown.map(\.name.rawValue).prefix(3) == ["s7", "s5", "s0"])
-        _ = press([.character("o")], &model)
-        #expect(model.shown.first?.name.rawValue == "s0")
+        var young = try server("s2")
+        young.status?.levelChangedAt = Timestamp(milliseconds: 1)
+        apply(event(.changed, young), &model)
+        apply(event(.changed, ServerState(name: try #require(ServerName("s0")), source: "push", phase: .empty)), &model)
+        for expected in [
+            ["s0", "s1", "s2"], ["s2", "s1", "s3"], ["s7", "s5", "s1"],
+        ] {
+            _ = press([.end, .character("o")], &model)
+            #expect(model.shown.map(\.name.rawValue).prefix(3) == expected[...])
+            #expect((model.current?.rawValue, model.offset) == (expected[0], 0))
+        }
+        #expect(model.shown.last?.name.rawValue == "s0", "one without a status is last")
+    }
+
+    @Test("n and N move to the next and the previous problem, also around the ends and between details")
+    func problems() throws {
+        var model = try model()
+        #expect(press([.character("n")], &model) == [])
+        #expect((model.current?.rawValue, model.message) == ("s3", "no problems"))
+        for (name, level) in [("s2", .warning), ("s6", .critical), ("s9", .unknown)] as [(String, Level)] {
+            apply(event(.changed, try server(name, level)), &model)
+        }
+        _ = press([.character("o"), .character("n")], &model)
+        #expect(model.current?.rawValue == "s2")
+        for (key, name) in [("n", "s6"), ("n", "s9"), ("n", "s2"), ("N", "s9"), ("N", "s6")] as [(Character, String)] {
+            _ = press([.character(key)], &model)
+            #expect(model.current?.rawValue == name)
+        }
+        _ = press([.enter, .character("n")], &model)
+        #expect((model.page, model.current?.rawValue) == (.details, "s9"))
     }
 
     @Test("a click moves the bar to that row, and a click on the bar shows the details")
@@ -140,8 +182,6 @@ import Testing
         let view = TopView(
             style: style, isUTF8: true, size: size, now: Timestamp(milliseconds: 0), place: "statusd web1", frame: 0
         ) { "\($0)" }
-        model.visibleRows = view.visibleRows(model)
-        model.place()
         return view.lines(&model)
     }
 
@@ -168,7 +208,7 @@ import Testing
         let shown = lines(width, 24, &model).map(CellText.plain)
         #expect(shown.allSatisfy { $0.displayWidth <= width })
         let words = shown.joined(separator: " ").split(separator: " ").joined(separator: " ")
-        #expect(words.contains("move the bar, which is on the selected server (*) first"))
+        #expect(words.contains("move the bar, which is on the first server until then"))
         #expect(words.contains("Shift: the terminal's own selection"))
         #expect(words.contains("statusctl(1) says more. any key goes back"))
     }
@@ -257,15 +297,25 @@ import Testing
         model.show([])
         #expect(!model.changesMustBeRead)
         _ = press([.character("/"), .character("z"), .escape], &model)
-        #expect(model.current?.rawValue == "s3")
+        #expect(model.current?.rawValue == "s0")
         #expect(model.changesMustBeRead)
     }
 
-    @Test("a title that is too long for the terminal ends with an ellipsis")
+    @Test("the title leaves out its least important parts on a narrow terminal, and ends with an ellipsis at last")
     func title() throws {
         var model = try model()
         for level in [Level.critical, .warning, .unknown] {
             apply(event(.added, try server(level.rawValue, level)), &model)
+        }
+        let counts = "1 critical  1 unknown  1 warning"
+        for (width, expected) in [
+            (120, "statusd web1  13 servers  \(counts)  worst first  "),
+            (80, "statusd web1  13 servers  \(counts)  worst first"), (60, "statusd web1  13 servers  \(counts)"),
+            (45, "13 servers  \(counts)"), (40, counts),
+        ] {
+            let title = CellText.plain(lines(width, 24, &model)[0])
+            #expect(title.hasPrefix(expected))
+            #expect(width == 120 ? title.displayWidth == width : title == expected)
         }
         #expect(lines(30, 24, &model)[0].hasSuffix("…"))
     }

@@ -22,8 +22,8 @@ enum InitCommand {
         "init", abstract: "Write a first configuration from what this host has.",
         discussion:
             """
-            It finds failed units, enabled services, what timers start, and disks, and says what it left out. The file is conf.d/00-init.yaml next to \
-            statusd.yaml.\n\n
+            It finds failed units, enabled services, what timers start, and disks, and says what it left out. The file \
+            is conf.d/00-init.yaml next to statusd.yaml.\n\n
             """
                 + ExitStatus.table([.invalidConfiguration]),
         parameters: [print, force, Options.json, Options.otherHost],

@@ -17,24 +17,29 @@ struct TopModel {
         case refresh(ServerName)
     }
 
-    enum Order {
-        case name, severity
+    /// How servers are sorted, as the title says; servers that are equal in this are sorted by name.
+    enum Order: String, CaseIterable {
+        case severity = "worst first"
+        case name = "by name"
+        case age = "newest change first"
     }
 
     private(set) var board = ServerBoard()
     /// Why the daemon is away; nil while it is not.
     private(set) var absence: String? = "connecting…"
     private(set) var page = Page.list
-    private(set) var order = Order.name
-    /// The text that names, texts and descriptions must contain.
+    private(set) var order = Order.severity
+    /// The servers that match the filter, in order, when ``place()`` was last called.
+    private(set) var shown: [ServerState] = []
+    /// The text that names, texts, levels and descriptions must contain.
     private(set) var filter = ""
     /// Whether the user is typing the filter.
     private(set) var isTyping = false
-    /// The server on which the user's bar is; the selected one until the user moves it.
+    /// The server on which the user's bar is; the first one until the user moves it.
     private(set) var current: ServerName?
     /// Its position in the list.
     private var index = 0
-    private var followsSelection = true
+    private var staysFirst = true
     /// The first server on the screen.
     private(set) var offset = 0
     /// The first line of the details on the screen.
@@ -50,15 +55,23 @@ struct TopModel {
 
     // MARK: Servers
 
+    /// The servers on the screen.
+    var visible: ArraySlice<ServerState> { shown.dropFirst(offset).prefix(visibleRows) }
+
     /// The servers that match the filter, in order.
-    var shown: [ServerState] {
+    private func arranged() -> [ServerState] {
         let matching = board.servers.filter(matches)
-        guard order == .severity else { return matching }
-        // The sort is stable: servers of one severity stay in the order of their names.
-        return matching.enumerated().sorted {
-            let (left, right) = (Self.severity($0.element), Self.severity($1.element))
-            return left == right ? $0.offset < $1.offset : left > right
-        }.map(\.element)
+        let keys = matching.map(sortKey)
+        return matching.indices.sorted { (-keys[$0], $0) < (-keys[$1], $1) }.map { matching[$0] }
+    }
+
+    /// What servers with a larger number come before.
+    private func sortKey(_ server: ServerState) -> Int64 {
+        switch order {
+        case .severity: Int64(Self.severity(server))
+        case .name: 0
+        case .age: server.status?.levelChangedAt.milliseconds ?? -.max
+        }
     }
 
     private static func severity(_ server: ServerState) -> Int { server.countedLevel?.severity ?? 0 }
@@ -66,9 +79,11 @@ struct TopModel {
     private func matches(_ server: ServerState) -> Bool {
         if filter.isEmpty { return true }
         let part = filter.lowercased()
-        return [server.name.rawValue, server.headline, server.description ?? ""].contains {
-            $0.lowercased().contains(part)
-        }
+        let texts = [
+            server.name.rawValue, ServerText.tableText(server), server.description ?? "", ServerText.levelWord(server),
+            server.countedLevel?.rawValue ?? "",
+        ]
+        return texts.contains { $0.lowercased().contains(part) }
     }
 
     /// Takes over the newest changes of the current server.
@@ -99,10 +114,10 @@ struct TopModel {
         absence = nil
     }
 
-    /// Moves the bar to a server that is shown, and scrolls to it.
+    /// Sorts the servers, moves the bar to one that is shown, and scrolls to it.
     mutating func place() {
-        let shown = shown
-        if followsSelection, let selected = shown.first(where: \.isSelected) { move(to: selected.name) }
+        shown = arranged()
+        if staysFirst, let first = shown.first { move(to: first.name) }
         // Details stay those of one server, also after it was removed.
         if current == nil || page != .details && !shown.contains(where: { $0.name == current }) {
             // The neighbour of one that is no longer shown.
@@ -110,6 +125,11 @@ struct TopModel {
         }
         // A server that is gone, or hidden, keeps its position while its details are shown.
         index = shown.firstIndex { $0.name == current } ?? min(index, max(0, shown.count - 1))
+        scroll()
+    }
+
+    /// Scrolls to the bar.
+    mutating func scroll() {
         offset = min(max(offset, index - visibleRows + 1), index)
         offset = max(0, min(offset, shown.count - visibleRows))
     }
@@ -175,19 +195,25 @@ struct TopModel {
             filter = ""
             place()
         case .character("/"): isTyping = true
-        case .character("o"):
-            order = order == .name ? .severity : .name
-            place()
+        case .character("o"): changeOrder()
         default: return common(key)
         }
         return nil
     }
 
-    /// Shows the details of one server, whatever is selected meanwhile.
+    /// Sorts by the next order, from the top.
+    private mutating func changeOrder() {
+        let orders = Order.allCases
+        order = orders[((orders.firstIndex(of: order) ?? 0) + 1) % orders.count]
+        staysFirst = true
+        place()
+    }
+
+    /// Shows the details of one server, whatever is first meanwhile.
     private mutating func showDetails() {
         guard current != nil else { return }
         page = .details
-        followsSelection = false
+        staysFirst = false
     }
 
     private mutating func pressInDetails(_ key: Key) -> Action? {
@@ -210,6 +236,8 @@ struct TopModel {
         case .character("?"): page = .help
         case .character("r"): return current.map { .refresh($0) }
         case .character("s"): return current.map { .select($0) }
+        case .character("n"): stepToProblem(by: 1)
+        case .character("N"): stepToProblem(by: -1)
         default: break
         }
         return nil
@@ -219,23 +247,31 @@ struct TopModel {
     mutating func limitDetails(to last: Int) { detailsOffset = min(detailsOffset, max(0, last)) }
 
     private mutating func step(by count: Int) {
-        let shown = shown
         guard !shown.isEmpty else { return }
-        followsSelection = false
+        staysFirst = false
         let index = shown.firstIndex { $0.name == current } ?? 0
         move(to: shown[min(max(0, index + count), shown.count - 1)].name)
         place()
     }
 
+    /// Moves the bar down, or up, to the next server that is not ok; after the last one, to the first.
+    private mutating func stepToProblem(by direction: Int) {
+        let next = shown.indices.map { (index + direction * ($0 + 1) + shown.count) % shown.count }
+            .first { Self.severity(shown[$0]) > Level.ok.severity }
+        guard let next else { return message = "no problems" }
+        staysFirst = false
+        move(to: shown[next].name)
+        place()
+    }
+
     /// A click moves the bar, and on the bar shows the details.
     private mutating func click(_ row: Int) {
-        let shown = shown
         let index = offset + row - TopView.firstRow
         guard row >= TopView.firstRow, row < TopView.firstRow + visibleRows, shown.indices.contains(index) else {
             return
         }
         if shown[index].name == current { showDetails() }
-        followsSelection = false
+        staysFirst = false
         move(to: shown[index].name)
         place()
     }

@@ -176,8 +176,6 @@ final class TopProgram {
         let view = TopView(
             style: terminal.style, isUTF8: terminal.charset.isUTF8, size: FullScreen.size, now: TimeText.now,
             place: "statusd \(context.address.hostName)", frame: frame, users: { self.history.users[$0] })
-        model.visibleRows = view.visibleRows(model)
-        model.place()
         let lines = view.lines(&model).map { terminal.charset.text($0) }
         let update = screen.update(lines, size: view.size)
         if !update.isEmpty { terminal.raw(update) }

@@ -22,7 +22,7 @@ struct TopView {
     let users: (UInt32) -> String
 
     /// The number of servers for which there is room.
-    func visibleRows(_ model: TopModel) -> Int {
+    private func visibleRows(_ model: TopModel) -> Int {
         switch model.page {
         case .list: max(1, bodyHeight(model) - 1 - paneHeight(model))
         case .details, .help: max(1, bodyHeight(model))
@@ -42,6 +42,9 @@ struct TopView {
 
     /// The lines, as many as the terminal has rows.
     func lines(_ model: inout TopModel) -> [String] {
+        model.place()
+        model.visibleRows = visibleRows(model)
+        model.scroll()
         let body =
             switch model.page {
             case .list: list(model)
@@ -57,9 +60,9 @@ struct TopView {
     // MARK: List
 
     private func list(_ model: TopModel) -> [String] {
-        let rows = visibleRows(model)
+        let rows = model.visibleRows
         let shown = model.shown
-        let visible = shown.dropFirst(model.offset).prefix(rows)
+        let visible = model.visible
         var table = ServerListing(style: style, width: size.width, placesColumns: true, now: now)
         // So the columns do not move while the user moves through the list.
         table.steadyNames = shown.map(\.name.rawValue.utf8.count).max() ?? 0
@@ -129,24 +132,28 @@ struct TopView {
 
     private func title(_ model: TopModel) -> String {
         let servers = model.board.servers
-        var parts = ["\(servers.count) \(servers.count == 1 ? "server" : "servers")"]
-        for level in [Level.critical, .unknown, .warning] {
+        let total = "\(servers.count) \(servers.count == 1 ? "server" : "servers")"
+        let counts = [Level.critical, .unknown, .warning].compactMap { level in
             let count = servers.count { $0.countedLevel == level }
-            if count > 0 { parts.append(style.level("\(count) \(level.rawValue)", level)) }
+            return count > 0 ? style.level("\(count) \(level.rawValue)", level) : nil
         }
-        if model.order == .severity { parts.append("worst first") }
         let place = place.cut(to: max(16, size.width / 3), ellipsis: style.ellipsis)
         if let absence = model.absence {
-            let counts = servers.isEmpty ? "" : " (last: \(CellText.plain(parts.joined(separator: ", "))))"
-            let text = "\(place)  \(absence)\(counts)"
-            return style.level(cut(text), .critical)
+            let last = CellText.plain(([total] + counts).joined(separator: ", "))
+            return style.level(cut("\(place)  \(absence)\(servers.isEmpty ? "" : " (last: \(last))")"), .critical)
         }
-        let left = style.strong(place) + "  " + parts.joined(separator: "  ")
+        // What is most important stays the longest.
+        let name = style.strong(place)
+        let variants = [
+            [name, total] + counts + [model.order.rawValue], [name, total] + counts, [total] + counts, counts,
+        ]
+        let lines = variants.filter { !$0.isEmpty }.map { $0.joined(separator: "  ") }
+        guard let line = lines.first(where: { CellText.plain($0).displayWidth <= size.width }) else {
+            return cut(CellText.plain(lines.last ?? ""))
+        }
         let time = TimeText.full(now)
-        let room = size.width - time.count - 1
-        let (plain, width) = (CellText.plain(left), CellText.plain(left).displayWidth)
-        if width > size.width { return cut(plain) }
-        return width > room ? left : left + String(repeating: " ", count: room + 1 - width) + style.faint(time)
+        let gap = size.width - CellText.plain(line).displayWidth - time.count
+        return gap < 2 ? line : line + String(repeating: " ", count: gap) + style.faint(time)
     }
 
     private func lastLines(_ model: TopModel) -> [String] {
@@ -166,8 +173,8 @@ struct TopView {
         let filter = model.filter.isEmpty ? "" : "/\(model.filter)  Esc clears  "
         let keys =
             switch model.page {
-            case .list: "? help  q quit  " + filter + "Enter details  s select  r refresh  / filter  o order"
-            case .details: "? help  q quit  Esc back  s select  r refresh"
+            case .list: "? help  q quit  " + filter + "Enter details  s select  r refresh  / filter  o order  n problem"
+            case .details: "? help  q quit  Esc back  n problem  s select  r refresh"
             case .help: "any key goes back  q quit"
             }
         return style.faint(cut(keys))
@@ -178,13 +185,14 @@ struct TopView {
     // MARK: Help
 
     private static let keys = [
-        ("arrow keys, j, k", "move the bar, which is on the selected server (*) first"),
+        ("arrow keys, j, k", "move the bar, which is on the first server until then"),
         ("PgUp, PgDn, g, G", "move by a screen, or to the first or the last server"),
+        ("n, N", "next or previous problem"),
         ("Enter, click", "show the server's details and history; Esc goes back"),
         ("s", "select the server (needs permission)"),
         ("r", "load its status now (needs permission)"),
         ("/", "show only servers that contain a text; Esc shows all"),
-        ("o", "order by name, or the worst first"),
+        ("o", "order: worst, name, newest change"),
         ("mouse", "click and wheel; Shift: the terminal's own selection"),
         ("Ctrl-L", "draw everything again"),
         ("q, Ctrl-C", "quit"),
