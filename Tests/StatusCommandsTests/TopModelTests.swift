@@ -291,6 +291,37 @@ import Testing
         #expect(lines(80, 11, &model).count { $0.contains("text ") } == 0)
     }
 
+    @Test("the last changes get no more rows than there are, and as many while the next server's are read")
+    func lowPane() throws {
+        var model = try model()
+        let change = Change(.added, at: Timestamp(milliseconds: 0), revision: 1, server: try server("s3"))
+        #expect(!lines(80, 14, &model).joined().contains("last changes"))
+        model.show([change, change])
+        #expect(lines(80, 14, &model)[10].contains("s3: last changes"))
+        _ = press([.down], &model)
+        let moved = lines(80, 14, &model)
+        #expect(moved[10].contains("s4: last changes"))
+        #expect(moved.count == 14)
+        model.show([change])
+        #expect(lines(80, 14, &model)[11].contains("s4: last changes"))
+    }
+
+    @Test("the last line says which servers are on the screen, unless all are")
+    func position() throws {
+        var model = try model()
+        #expect(!CellText.plain(lines(80, 24, &model)[23]).contains("of"))
+        for (width, keys, expected) in [
+            (80, [], "  1–5 of 10"), (40, [.end], "  6–10 of 10"),
+            (40, [.character("/"), .character("7")], "  1 of 1"),
+        ] as [(Int, [Key], String)] {
+            _ = press(keys, &model)
+            let last = CellText.plain(lines(width, 8, &model)[7])
+            #expect(last.hasSuffix(expected))
+            #expect(last.displayWidth == width)
+        }
+        #expect(!lines(10, 8, &model)[7].contains("of"), "a position that would take most of the line")
+    }
+
     @Test("after a filter that matched nothing, the last changes are read again")
     func filterAndBack() throws {
         var model = try model()

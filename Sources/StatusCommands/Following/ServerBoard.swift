@@ -11,6 +11,8 @@ struct ServerBoard {
     ///   might name servers without end.
     init(limit: Int = 65_536) { self.limit = limit }
 
+    var count: Int { states.count }
+
     var servers: [ServerState] { states.values.sorted { $0.name < $1.name } }
 
     /// The state of a server; nil if there is none.

@@ -46,6 +46,8 @@ struct TopModel {
     private(set) var detailsOffset = 0
     /// The newest changes of the current server, as far as they are known.
     private(set) var changes: [Change] = []
+    /// The number of changes that were read last, perhaps of another server.
+    private(set) var lastCount = 0
     /// Whether the bar has moved since they were read.
     private(set) var changesMustBeRead = true
     /// A message for the last line.
@@ -87,7 +89,10 @@ struct TopModel {
     }
 
     /// Takes over the newest changes of the current server.
-    mutating func show(_ changes: [Change]) { (self.changes, changesMustBeRead) = (changes, false) }
+    mutating func show(_ changes: [Change]) {
+        (self.changes, changesMustBeRead) = (changes, false)
+        lastCount = changes.count
+    }
 
     /// The server on which the user's bar is.
     var currentServer: ServerState? { current.flatMap { board[$0] } }

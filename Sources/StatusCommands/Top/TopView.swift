@@ -32,12 +32,15 @@ struct TopView {
     /// The rows between the title and the last lines.
     private func bodyHeight(_ model: TopModel) -> Int { max(0, size.height - 1 - lastLines(model).count) }
 
-    /// The rows for the last changes, with their title: what the list does not need, but at most half of the screen;
-    /// none if that is low.
+    /// The rows for the last changes, with their title: as many as there are, in what the list does not need, but at
+    /// most half of the screen; none if that is low.
+    ///
+    /// Until the changes of the next server are read, the height stays.
     private func paneHeight(_ model: TopModel) -> Int {
-        if size.height < 12 { return 0 }
+        if size.height < 12 || model.lastCount == 0 { return 0 }
         let free = bodyHeight(model) - 1 - model.shown.count
-        return max(min(Self.changesBelowLongList, size.height / 3) + 1, min(free, size.height / 2))
+        let room = max(min(Self.changesBelowLongList, size.height / 3) + 1, min(free, size.height / 2))
+        return min(room, model.lastCount + 1)
     }
 
     /// The lines, as many as the terminal has rows.
@@ -169,15 +172,28 @@ struct TopView {
     }
 
     private func lastLine(_ model: TopModel) -> String {
-        if model.isTyping { return cut("/\(model.filter)\(isUTF8 ? "▏" : "_")") }
+        let position = position(model)
+        let text = model.isTyping ? "/\(model.filter)\(isUTF8 ? "▏" : "_")" : keys(model)
+        let line = position.isEmpty ? cut(text) : text.fitted(to: size.width - position.count, ellipsis: style.ellipsis)
+        return (model.isTyping ? line : style.faint(line)) + position
+    }
+
+    /// Which servers of the list are on the screen, unless all are: `1–12 of 19`.
+    private func position(_ model: TopModel) -> String {
+        let count = model.visible.count
+        guard model.page == .list, count > 0, count < model.board.count else { return "" }
+        let first = count == 1 ? "" : "\(model.offset + 1)\(isUTF8 ? "–" : "-")"
+        let position = "  \(first)\(model.offset + count) of \(model.shown.count)"
+        return position.count > size.width / 2 ? "" : position
+    }
+
+    private func keys(_ model: TopModel) -> String {
         let filter = model.filter.isEmpty ? "" : "/\(model.filter)  Esc clears  "
-        let keys =
-            switch model.page {
-            case .list: "? help  q quit  " + filter + "Enter details  s select  r refresh  / filter  o order  n problem"
-            case .details: "? help  q quit  Esc back  n problem  s select  r refresh"
-            case .help: "any key goes back  q quit"
-            }
-        return style.faint(cut(keys))
+        return switch model.page {
+        case .list: "? help  q quit  \(filter)Enter details  s select  r refresh  / filter  o order  n problem"
+        case .details: "? help  q quit  Esc back  n problem  s select  r refresh"
+        case .help: "any key goes back  q quit"
+        }
     }
 
     private func cut(_ line: String) -> String { line.cut(to: size.width, ellipsis: style.ellipsis) }
