@@ -96,6 +96,11 @@ import Varlink
         #expect(TimeText.short(noon, now: noon).count == "08:30:00".count)
         let nextWeek = Timestamp(milliseconds: noon.milliseconds + 7 * 86_400_000)
         #expect(TimeText.short(noon, now: nextWeek) == TimeText.full(noon))
+        let nextYear = Timestamp(milliseconds: noon.milliseconds + 366 * 86_400_000)
+        let full = Array(TimeText.full(noon))
+        #expect(TimeText.brief(noon, now: noon) == String(full[11...]))
+        #expect(TimeText.brief(noon, now: nextWeek) == String(full[5..<16]))
+        #expect(TimeText.brief(noon, now: nextYear) == String(full[..<10]))
         #expect(TimeText.short(nextWeek, now: noon) == TimeText.full(nextWeek))
     }
 

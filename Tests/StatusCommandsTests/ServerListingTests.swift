@@ -46,6 +46,21 @@ import Testing
         #expect(lines([try server(name, "up")], width: 120)[1].contains(name))
     }
 
+    @Test("steady columns are as wide as the whole list needs, and the dates in them are short")
+    func steady() throws {
+        let all = try [server("db", "Signed In"), server("login-server", "up for 20 days")]
+        var table = ServerListing(style: Self.plain, width: 200, now: now)
+        table.steady = .init(all, strip: 10)
+        let row = ServerListing.Row(server: all[0], strip: "▁▁█▁▁▁▁▁▁▁")
+        let since = TimeText.brief(try #require(all[0].status).levelChangedAt, now: now)
+        #expect(
+            table.lines([row], legend: false) == [
+                "  db            Signed In         ok        \(since.fitted(to: 11))  3min 20s   push    ▁▁█▁▁▁▁▁▁▁"
+            ])
+        table.steady?.text = 400
+        #expect(table.lines([row], legend: false)[0].displayWidth == 200)
+    }
+
     @Test("columns line up below wide characters, emoji and combining ones")
     func alignment() throws {
         let texts = ["Signed In", "日本語", "🚀 up", "e\u{301}te\u{301}", "👩‍👩‍👧‍👦 family", "🇩🇪 ❤\u{FE0F} 👍🏽"]

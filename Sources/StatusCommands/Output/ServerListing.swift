@@ -15,12 +15,30 @@ struct ServerListing {
         case since = "SINCE"
         case age = "AGE"
         case source = "SOURCE"
+        case strip = "LAST 12 H"
     }
 
     /// A server, and the host on which it was asked for; nil if that goes without saying.
     struct Row {
         var host: String?
         var server: ServerState
+        /// The levels of the last hours, as they are drawn.
+        var strip = ""
+    }
+
+    struct SteadyWidths {
+        var name = 0
+        var text = 0
+        var strip = 0
+
+        /// The widths that these servers need at most.
+        init(_ servers: [ServerState], strip: Int) {
+            name = servers.map(\.name.rawValue.utf8.count).max() ?? 0
+            let text = servers.map { ServerText.tableText($0).utf8.count }.max() ?? 0
+            // Columns do not move whenever the longest text changes a little.
+            self.text = (text + 7) / 8 * 8
+            self.strip = strip
+        }
     }
 
     private struct Cell {
@@ -39,8 +57,8 @@ struct ServerListing {
     /// Whether the columns after a text of uncertain width are placed by moving the cursor.
     let placesColumns: Bool
     let now: Timestamp
-    /// The width of the longest name, if the columns must not depend on the rows, some of which are not shown.
-    var steadyNames: Int?
+    /// Widths for a list of which not all rows are shown, so that its columns do not depend on those that are.
+    var steady: SteadyWidths?
 
     init(style: Style, width: Int?, placesColumns: Bool = false, now: Timestamp = TimeText.now) {
         self.style = style
@@ -78,7 +96,8 @@ struct ServerListing {
             case let width? where width >= 50: [.age]
             case .some: []
             }
-        return [.mark] + (withHosts ? [.host] : []) + [.server, .status, .level] + last
+        let strip: [Column] = steady?.strip ?? 0 > 0 ? [.strip] : []
+        return [.mark] + (withHosts ? [.host] : []) + [.server, .status, .level] + last + strip
     }
 
     /// The widths of the columns; on a terminal, names and texts have so little room that each server has one line.
@@ -109,16 +128,16 @@ struct ServerListing {
 
     /// The width of a column that does not depend on the rows; nil if it does.
     private func steadyWidth(_ column: Column) -> Int? {
-        guard let names = steadyNames else { return nil }
+        guard let steady else { return nil }
         switch column {
         case .mark, .host: return nil
-        case .server: return names
-        // All that is left.
-        case .status: return width ?? 0
+        case .server: return steady.name
+        case .status: return steady.text
         case .level: return "critical".count
-        case .since: return "2026-11-24 14:54:15".count
+        case .since: return "11-24 14:54".count
         case .age: return "59min 59s".count
         case .source: return "notify".count
+        case .strip: return steady.strip
         }
     }
 
@@ -130,10 +149,15 @@ struct ServerListing {
         case .server: return server.name.rawValue
         case .status: return ServerText.tableText(server)
         case .level: return ServerText.levelWord(server)
-        case .since: return server.status.map { TimeText.full($0.levelChangedAt) } ?? "-"
+        case .since: return server.status.map { since($0.levelChangedAt) } ?? "-"
         case .age: return server.status.map { TimeText.age($0.levelChangedAt, now: now) } ?? "-"
         case .source: return server.source
+        case .strip: return row.strip
         }
+    }
+
+    private func since(_ time: Timestamp) -> String {
+        steady == nil ? TimeText.full(time) : TimeText.brief(time, now: now)
     }
 
     // MARK: Lines
@@ -156,6 +180,7 @@ struct ServerListing {
     }
 
     private func painted(_ cell: Cell, isLast: Bool, _ server: ServerState?) -> String {
+        if cell.column == .strip { return cell.text }
         let text =
             isLast
             ? cell.text.cut(to: cell.width, ellipsis: style.ellipsis)

@@ -15,6 +15,12 @@ enum TimeText {
         return isToday ? format(time, "%H:%M:%S") + offsetIfTwice(time) : full(time)
     }
 
+    /// In at most 11 columns: `08:30:00` today, `11-21 08:30` this year, or `2025-11-21`.
+    static func brief(_ time: Timestamp, now: Timestamp) -> String {
+        if format(time, day) == format(now, day) { return format(time, "%H:%M:%S") }
+        return format(time, format(time, "%Y") == format(now, "%Y") ? "%m-%d %H:%M" : day)
+    }
+
     /// How long ago a time was: `12s`, `3min 20s`, `2d 5h`; zero if the clock was set back.
     static func age(_ time: Timestamp, now: Timestamp) -> String {
         ChangeText.span(Int(now.milliseconds - time.milliseconds) / 1000 * 1000)

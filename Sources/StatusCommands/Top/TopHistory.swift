@@ -5,7 +5,7 @@ import StatusInterface
 import StatusModel
 import Varlink
 
-/// Reads the newest changes of one server after another, each time its state has changed.
+/// Reads the history of one server after another: the newest changes, each time its state has changed, and strips.
 @EventLoop
 final class TopHistory {
     /// As many changes as the largest terminal may show.
@@ -45,6 +45,19 @@ final class TopHistory {
             // attempt.
             if case .historyUnavailable = error as? MonitorError { last = state }
             return state.name == last?.name ? nil : []
+        }
+    }
+
+    /// The worst levels in the parts of a strip; nil if they cannot be read now.
+    func levels(for request: TopStrips.Request) async -> TopStrips.Answer? {
+        do {
+            let summary = try await connected().summary(
+                server: request.server, since: request.since, until: request.until, buckets: request.parts)
+            return .levels(summary.buckets.map(\.worst))
+        } catch {
+            if case .historyUnavailable = error as? MonitorError { return .unavailable }
+            client = nil
+            return nil
         }
     }
 

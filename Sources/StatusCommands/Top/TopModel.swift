@@ -50,6 +50,8 @@ struct TopModel {
     private(set) var lastCount = 0
     /// Whether the bar has moved since they were read.
     private(set) var changesMustBeRead = true
+    /// The last hours of the servers on the screen.
+    var strips = TopStrips()
     /// A message for the last line.
     var message: String?
     /// The number of servers that fit on the screen, set by the view.
@@ -97,6 +99,11 @@ struct TopModel {
     /// The server on which the user's bar is.
     var currentServer: ServerState? { current.flatMap { board[$0] } }
 
+    /// The strip that must be read next; nil if none must, or the daemon is away.
+    func dueStrip(now: Timestamp) -> TopStrips.Request? {
+        absence == nil && page == .list ? strips.next(of: visible, now: now) : nil
+    }
+
     // MARK: Events
 
     /// Takes over what the follower has noticed; ``place()`` follows before it is shown, not for each of many events.
@@ -105,6 +112,7 @@ struct TopModel {
         case .event(let event):
             hasReturned()
             board.apply(event)
+            if event.kind == .removed, let server = event.server { strips.forget(server.name) }
         case .away(let reason, _): absence = reason
         // Below, where there is room for it.
         case .stillAway(let advice): message = message ?? advice
@@ -114,9 +122,9 @@ struct TopModel {
     }
 
     private mutating func hasReturned() {
-        // A request that failed meanwhile may succeed now.
-        if absence != nil { message = nil }
-        absence = nil
+        guard absence != nil else { return }
+        // A request that failed meanwhile may succeed now, and levels may have changed unseen.
+        (absence, message, strips) = (nil, nil, TopStrips())
     }
 
     /// Sorts the servers, moves the bar to one that is shown, and scrolls to it.

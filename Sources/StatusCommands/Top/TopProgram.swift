@@ -12,6 +12,8 @@ final class TopProgram {
     /// How long the terminal may take to send the rest of a key's bytes.
     private static let escapeTime = Duration.milliseconds(50)
     private static let frameTime = Duration.milliseconds(100)
+    /// The time between attempts to read strips.
+    private static let retryTime = Duration.seconds(1)
     /// How long the daemon may take to answer before the user is told that it has not.
     private static let answerTime = Duration.seconds(2)
 
@@ -155,7 +157,7 @@ final class TopProgram {
         draw()
     }
 
-    /// Keeps the current server's changes as new as its state.
+    /// Keeps the current server's changes as new as its state, and reads strips.
     private func loadHistory() async {
         while !Task.isCancelled {
             if model.changesMustBeRead { history.forget() }
@@ -165,8 +167,20 @@ final class TopProgram {
                 if model.current == current.name { model.show(changes) }
                 redrawing?.needsDrawing()
             }
-            try? await EventLoop.sleep(for: Self.frameTime)
+            if await !loadStrip() { try? await EventLoop.sleep(for: Self.frameTime) }
         }
+    }
+
+    /// Reads the strip that is due; returns false if there is none.
+    private func loadStrip() async -> Bool {
+        guard let request = model.dueStrip(now: TimeText.now) else { return false }
+        if let answer = await history.levels(for: request) {
+            model.strips.take(answer, to: request, now: TimeText.now)
+            redrawing?.needsDrawing()
+        } else {
+            try? await EventLoop.sleep(for: Self.retryTime)
+        }
+        return true
     }
 
     // MARK: Output

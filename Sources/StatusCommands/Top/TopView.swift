@@ -45,6 +45,7 @@ struct TopView {
 
     /// The lines, as many as the terminal has rows.
     func lines(_ model: inout TopModel) -> [String] {
+        model.strips.room = TopStrips.room(width: size.width)
         model.place()
         model.visibleRows = visibleRows(model)
         model.scroll()
@@ -63,13 +64,17 @@ struct TopView {
     // MARK: List
 
     private func list(_ model: TopModel) -> [String] {
-        let rows = model.visibleRows
         let shown = model.shown
         let visible = model.visible
         var table = ServerListing(style: style, width: size.width, placesColumns: true, now: now)
         // So the columns do not move while the user moves through the list.
-        table.steadyNames = shown.map(\.name.rawValue.utf8.count).max() ?? 0
-        let text = table.lines(visible.map { ServerListing.Row(server: $0) }, legend: true)
+        table.steady = ServerListing.SteadyWidths(shown, strip: model.strips.parts)
+        let timeline = Timeline(style: style, isUTF8: isUTF8)
+        let rows = visible.map { server in
+            ServerListing.Row(
+                server: server, strip: model.strips[server.name].map { CellText.upright + timeline.cells($0) } ?? "")
+        }
+        let text = table.lines(rows, legend: true)
         var lines = [text[0]]
         for (server, line) in zip(visible, text.dropFirst()) {
             let mark = server.isRefreshing ? indicator : ""
@@ -78,7 +83,7 @@ struct TopView {
         // On the lowest screen, a server is worth more than the legend.
         if size.height == 3, !shown.isEmpty { lines.removeFirst() }
         if shown.isEmpty { lines.append(style.faint(cut("  " + emptyNote(model)))) }
-        lines += Array(repeating: "", count: max(0, rows + 1 - lines.count))
+        lines += Array(repeating: "", count: max(0, model.visibleRows + 1 - lines.count))
         return lines + pane(model)
     }
 
@@ -248,10 +253,15 @@ enum CellText {
         return String(String.UnicodeScalarView(scalars))
     }
 
-    /// The line with its background and foreground exchanged in all columns.
+    /// Where the part of a line begins that ``reversed(_:width:)`` leaves as it is.
+    static let upright = "\u{1b}[27m"
+
+    /// The line with its background and foreground exchanged in all columns, up to ``upright``.
     static func reversed(_ line: String, width: Int) -> String {
+        var isReversed = true
         let sequences = line.split(separator: "\u{1b}", omittingEmptySubsequences: false).map { sequence in
-            sequence.hasPrefix("[0m") ? "[0;7m" + sequence.dropFirst(3) : sequence
+            if sequence.hasPrefix("[27m") { isReversed = false }
+            return isReversed && sequence.hasPrefix("[0m") ? "[0;7m" + sequence.dropFirst(3) : sequence
         }
         return "\u{1b}[7m" + String(repeating: " ", count: width) + "\r" + sequences.joined(separator: "\u{1b}")
     }

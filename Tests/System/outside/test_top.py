@@ -152,6 +152,38 @@ def keys():
             is_restored(daemon, shown)
 
 
+@test("top shows the levels of the last hours of each server, if there are room and a history")
+def strips():
+    def strip(name, cell):
+        return eventually(lambda: re.search(f"^[ *] {name} .* push +{cell}$", shown.text(), re.MULTILINE), f"a strip of {name} with {cell}")
+
+    with Daemon() as daemon:
+        daemon.done("post", "db", "Signed In")
+        daemon.done("post", "web", "Signed Out", "--level", "critical")
+        daemon.done("post", "web", "Signed In again")
+        with top(daemon, width=100) as shown:
+            shown.shows("LAST 12 H")
+            strip("db", "▁")
+            strip("web", "█")
+            daemon.done("post", "db", "Signed Out", "--level", "warning")
+            strip("db", "▄")
+            shown.resize(99, 24)
+            eventually(lambda: "LAST" not in shown.text() and "█" not in shown.text())
+            shown.resize(160, 24)
+            strip("web", "█")
+            daemon.stop()
+            shown.shows("the daemon disconnected")
+            strip("web", "█")
+            daemon.start()
+            shown.shows("2 servers")
+            strip("web", "█")
+    with Daemon("history: { changes: 0 }\nservers: { db: { push: true } }\n") as daemon:
+        daemon.done("post", "db", "Signed In")
+        with top(daemon, width=120) as shown:
+            shown.shows("SOURCE", "Signed In")
+            eventually(lambda: "LAST" not in shown.text())
+
+
 @test("top says that the daemon is away, and continues when it is back")
 def away():
     with Daemon() as daemon:

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+
+/// The levels of the last hours of the servers on `top`'s screen, and which server's must be read next.
+///
+/// Cells begin at the same times for all servers.
+struct TopStrips {
+    /// What to read: the worst level in each part of a period.
+    struct Request: Equatable {
+        let server: ServerName
+        let since: Timestamp
+        let until: Timestamp
+        let parts: Int
+        /// The server's level now.
+        fileprivate let level: Level?
+    }
+
+    /// What the daemon replied.
+    enum Answer {
+        case levels([Level?])
+        /// The daemon has no history.
+        case unavailable
+    }
+
+    private struct Strip {
+        let levels: [Level?]
+        let request: Request
+        let readAt: Timestamp
+    }
+
+    /// The length of the period in milliseconds.
+    private static let period: Int64 = 12 * 3_600_000
+    /// A server whose level changes all the time is read at most this often, in milliseconds.
+    private static let pause: Int64 = 1000
+
+    private var strips: [ServerName: Strip] = [:]
+    private var isUnavailable = false
+    /// The number of cells for which the terminal has room, set by the view.
+    var room = 0
+
+    /// The number of cells that a terminal has room for; the strips are the first to go.
+    static func room(width: Int) -> Int {
+        switch width {
+        case 160...: 48
+        case 120...: 24
+        case 100...: 12
+        default: 0
+        }
+    }
+
+    /// The number of cells of each strip; 0 for no strips.
+    var parts: Int { isUnavailable ? 0 : room }
+
+    /// The levels of a server; nil until they are read.
+    subscript(server: ServerName) -> [Level?]? {
+        strips[server].flatMap { $0.levels.count == parts ? $0.levels : nil }
+    }
+
+    /// The first of these servers whose strip is missing, or has changed.
+    func next(of servers: some Sequence<ServerState>, now: Timestamp) -> Request? {
+        guard parts > 0 else { return nil }
+        let length = Self.period / Int64(parts)
+        let until = (now.milliseconds / length + 1) * length
+        return servers.lazy.map {
+            Request(
+                server: $0.name, since: Timestamp(milliseconds: until - Self.period),
+                until: Timestamp(milliseconds: until), parts: parts, level: $0.countedLevel)
+        }.first { isDue($0, now) }
+    }
+
+    private func isDue(_ request: Request, _ now: Timestamp) -> Bool {
+        guard let strip = strips[request.server] else { return true }
+        // The clock may be set.
+        let isNew = 0..<Self.pause ~= now.milliseconds - strip.readAt.milliseconds
+        return strip.request != request && !isNew
+    }
+
+    mutating func take(_ answer: Answer, to request: Request, now: Timestamp) {
+        switch answer {
+        case .levels(let levels): strips[request.server] = Strip(levels: levels, request: request, readAt: now)
+        case .unavailable: isUnavailable = true
+        }
+    }
+
+    mutating func forget(_ server: ServerName) { strips[server] = nil }
+}
