@@ -12,8 +12,9 @@ struct TopStrips {
         let since: Timestamp
         let until: Timestamp
         let parts: Int
-        /// The server's level now.
+        /// The server's level now, and when it changed: it may have been another one for less than a frame.
         fileprivate let level: Level?
+        fileprivate let levelChangedAt: Timestamp?
     }
 
     /// What the daemon replied.
@@ -65,7 +66,8 @@ struct TopStrips {
         return servers.lazy.map {
             Request(
                 server: $0.name, since: Timestamp(milliseconds: until - Self.period),
-                until: Timestamp(milliseconds: until), parts: parts, level: $0.countedLevel)
+                until: Timestamp(milliseconds: until), parts: parts, level: $0.countedLevel,
+                levelChangedAt: $0.status?.levelChangedAt)
         }.first { isDue($0, now) }
     }
 
