@@ -24,15 +24,16 @@ public struct InternetAddress: Sendable {
         }
     }
 
-    /// Whether this host has a source address for reaching this one; true if there is no free port to find out.
+    /// The errno with which this host cannot reach this address, because it has no route to it or no source address.
     ///
-    /// Without a source address, connect(2) fails with the same errno as without a free port (tcp(7),
-    /// `EADDRNOTAVAIL`). Connecting a datagram socket sends nothing.
-    public var hasSource: Bool {
+    /// It is nil if this host can, or if there is no free port or descriptor to find out. Without a source address,
+    /// connect(2) fails with the same errno as without a free port (tcp(7), `EADDRNOTAVAIL`). Connecting a datagram
+    /// socket sends nothing.
+    public var sourceError: Int32? {
         let descriptor = socket(family, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { return errno != EAFNOSUPPORT }
+        guard descriptor >= 0 else { return errno == EAFNOSUPPORT ? errno : nil }
         defer { close(descriptor) }
-        return withSocketAddress { connect(descriptor, $0, $1) } == 0 || errno == EAGAIN
+        return withSocketAddress { connect(descriptor, $0, $1) } == 0 || errno == EAGAIN ? nil : errno
     }
 
     /// Whether this host has a free port for a stream socket.

@@ -65,7 +65,7 @@ public struct FailedLookUp: Error, Sendable, CustomStringConvertible {
     private static let noData: Int32 = -5
 
     /// Creates the error from a result of getaddrinfo(3).
-    init(host: String, _ failure: Int32) {
+    public init(host: String, _ failure: Int32) {
         let reason = String(cString: gai_strerror(failure))
         let doesNotExist = failure == EAI_NONAME || failure == Self.noData
         description = doesNotExist ? "host not found: \(host)" : "cannot look up host \(host): \(reason)"

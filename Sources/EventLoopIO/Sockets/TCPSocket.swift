@@ -29,7 +29,7 @@ public enum TCPSocket {
 
     private static func error(_ number: Int32, of address: InternetAddress) -> IOError {
         let error = IOError(errno: number, "cannot connect")
-        guard number == EADDRNOTAVAIL, !address.hasSource else { return error }
+        guard number == EADDRNOTAVAIL, address.sourceError != nil else { return error }
         return IOError(.systemCall, error.message, errno: number)
     }
 

@@ -85,10 +85,7 @@ final class CurlHandle {
         statusd_curl_get_string(curl.functions, easy, info).map { String(cString: $0) } ?? ""
     }
 
-    var duration: Duration { duration(CURLINFO_TOTAL_TIME_T) }
-
-    /// Returns the duration of a step; 0 if it has not ended.
-    func duration(_ info: CURLINFO) -> Duration { .microseconds(statusd_curl_get_offset(curl.functions, easy, info)) }
+    var duration: Duration { .microseconds(statusd_curl_get_offset(curl.functions, easy, CURLINFO_TOTAL_TIME_T)) }
 
     /// The certificates that the server sent, its own first; only with `CURLOPT_CERTINFO`.
     var certificates: [Certificate] {
@@ -115,17 +112,23 @@ func headerCallback(
     transfer(context)?.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
 }
 
-/// Opens a socket as libcurl would, and records its address and a possible error.
+/// Opens a socket as libcurl would, if this host can reach its address, and records the address and a possible error.
 func openCallback(
     _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
     guard let transfer = transfer(context), let address else { return CURL_SOCKET_BAD }
-    let descriptor = socket(
-        address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), address.pointee.protocol)
     // The address may be longer than the member of the struct.
     let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) ?? 0
-    let target = UnsafeRawBufferPointer(start: UnsafeRawPointer(address) + offset, count: Int(address.pointee.addrlen))
-    transfer.noteSocket(to: InternetAddress(copying: target), error: descriptor < 0 ? errno : 0)
+    let bytes = UnsafeRawBufferPointer(start: UnsafeRawPointer(address) + offset, count: Int(address.pointee.addrlen))
+    let target = InternetAddress(copying: bytes)
+    // libcurl reports the last error, which would hide that of an address that this host can reach.
+    if let error = target.sourceError {
+        transfer.noteSocket(to: target, error: error)
+        return CURL_SOCKET_BAD
+    }
+    let descriptor = socket(
+        address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), address.pointee.protocol)
+    transfer.noteSocket(to: target, error: descriptor < 0 ? errno : 0)
     return descriptor
 }
 

@@ -42,7 +42,7 @@ final class HTTPClient {
     ///
     /// libcurl does not provide them after a failed handshake, so this makes a second one.
     private func inspect(_ failed: HTTPTransfer) -> [Certificate] {
-        let timeout = failed.request.timeout - failed.handle.duration
+        let timeout = failed.timeLeft
         guard timeout > .milliseconds(10), let transfer = try? HTTPTransfer(inspecting: failed, timeout: timeout),
             (try? run(transfer, within: timeout)) != nil
         else { return [] }

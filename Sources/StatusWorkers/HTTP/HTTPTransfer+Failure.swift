@@ -34,7 +34,7 @@ extension HTTPTransfer {
         // libcurl reports this if a line of the header is too long.
         case CURLE_OUT_OF_MEMORY: Self.largeHeader
         case CURLE_OPERATION_TIMEDOUT: timeoutReason
-        case CURLE_COULDNT_RESOLVE_HOST: "cannot look up host \(lastHost)"
+        case CURLE_COULDNT_RESOLVE_HOST: lookUpReason
         case CURLE_COULDNT_CONNECT: connectionReason
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR: transferReason(code)
         case CURLE_TOO_MANY_REDIRECTS: "too many redirects (\(request.redirects))"
@@ -50,14 +50,20 @@ extension HTTPTransfer {
         }
     }
 
-    /// The reason for a timeout: the lookup of the first host's name, or the host itself.
+    /// The reason for a timeout: the lookup of a name, or the host itself.
     private var timeoutReason: String {
-        if hasBegun {
-            return "the response was not complete within \(TimeSpan.text(request.timeout))"
+        let time = TimeSpan.text(request.timeout)
+        if hasBegun { return "the response was not complete within \(time)" }
+        return isFound ? "no answer within \(time)" : "\(FailedLookUp(host: lastHost, unansweredFor: time))"
+    }
+
+    /// The reason why the last host cannot be looked up.
+    private var lookUpReason: String {
+        switch HostLookup.result(lastHost, within: timeLeft) {
+        case nil: "\(FailedLookUp(host: lastHost, unansweredFor: TimeSpan.text(request.timeout)))"
+        case 0: "cannot look up host \(lastHost)"
+        case let failure?: "\(FailedLookUp(host: lastHost, failure))"
         }
-        let reason = "no answer within \(TimeSpan.text(request.timeout))"
-        let isFound = handle.duration(CURLINFO_NAMELOOKUP_TIME_T) > .zero
-        return isFound ? reason : "cannot look up host \(lastHost): \(reason)"
     }
 
     private static let largeHeader = "the response header is too large"
@@ -66,14 +72,14 @@ extension HTTPTransfer {
 
     /// Returns the resource that this host lacked to try an address: a descriptor, memory or a port.
     func shortage(_ code: CURLcode) -> String? {
-        if let socketShortage { return Self.phrase(socketShortage) }
+        guard let attempts else { return nil }
+        if let shortage = attempts.shortage { return Self.phrase(shortage) }
         guard code == CURLE_COULDNT_CONNECT else { return nil }
         // libcurl keeps only the error of the last attempt. For the other addresses, this checks for a free port;
         // bind(2) may find a port in use that connect(2) could still use for another peer.
-        let isOutOfPorts = addresses.enumerated().contains { index, address in
-            let isLast = index == addresses.count - 1
-            return (isLast ? connectionError == EADDRNOTAVAIL : !address.hasFreePort) && address.hasSource
-        }
+        let isOutOfPorts =
+            connectionError == EADDRNOTAVAIL && !attempts.addresses.isEmpty
+            || attempts.addresses.dropLast().contains { !$0.hasFreePort }
         return isOutOfPorts ? Self.phrase(EADDRNOTAVAIL) : nil
     }
 
@@ -86,7 +92,8 @@ extension HTTPTransfer {
     }
 
     private var connectionError: Int32 {
-        socketError != 0 ? socketError : Int32(truncatingIfNeeded: handle.number(CURLINFO_OS_ERRNO))
+        if let attempts, attempts.addresses.isEmpty { return attempts.error }
+        return Int32(truncatingIfNeeded: handle.number(CURLINFO_OS_ERRNO))
     }
 
     /// The reason why the TLS handshake failed; it is available only as text.

@@ -9,12 +9,10 @@ import SourceKinds
 final class HTTPTransfer {
     let request: HTTPRequest
     let handle: CurlHandle
-    /// The error of the last socket, which libcurl does not keep; 0 for none.
-    private(set) var socketError: Int32 = 0
-    /// The addresses for which libcurl requested sockets.
-    private(set) var addresses: [InternetAddress] = []
-    /// The error of a socket for which descriptors or memory had run out.
-    private(set) var socketShortage: Int32?
+    private let began = SuspendingClock.now
+    var timeLeft: Duration { request.timeout - (.now - began) }
+    /// The attempts to connect to the last host that was looked up; nil if there is none.
+    private(set) var attempts: ConnectionAttempts?
     private var body: [UInt8] = []
     private var isBodyCut = false
     private var headerBytes = 0
@@ -25,6 +23,8 @@ final class HTTPTransfer {
     private var redirectsBefore: Int?
     /// Whether the final response has begun, and not only a redirect to it.
     var hasBegun: Bool { redirectsBefore == handle.number(CURLINFO_REDIRECT_COUNT) }
+    /// Whether the last host has been looked up.
+    var isFound: Bool { attempts?.redirects == handle.number(CURLINFO_REDIRECT_COUNT) }
     var isHeaderTooLarge: Bool { headerBytes > Self.headerLimit }
 
     /// The maximum length of a body in bytes; the connection is closed after that.
@@ -118,11 +118,10 @@ final class HTTPTransfer {
         handle.set(CURLOPT_MAXREDIRS, max(0, request.redirects))
     }
 
-    /// Records the address of a requested socket, and its error; 0 for none.
+    /// Records that libcurl requested a socket for an address, and its error; 0 for none.
     func noteSocket(to address: InternetAddress, error: Int32) {
-        addresses.append(address)
-        socketError = error
-        if [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(error) { socketShortage = error }
+        if !isFound { attempts = ConnectionAttempts(redirects: handle.number(CURLINFO_REDIRECT_COUNT)) }
+        attempts?.add(address, error: error)
     }
 
     // MARK: Receiving

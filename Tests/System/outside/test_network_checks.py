@@ -106,7 +106,7 @@ def tcp_silent():
 def in_small_network(taken=(), has_ipv6=True):
     """The prefix of a command that runs it in a network with only four local ports, which sockets of these kinds occupy.
 
-    In it, the host both.test has two addresses, one of which is unreachable.
+    In it, the hosts both.test and four.test have two addresses, one of which is unreachable.
     """
     if os.getuid() != 0:
         raise Skip("needs root, for a network of its own")
@@ -118,6 +118,7 @@ def in_small_network(taken=(), has_ipv6=True):
                "s.close()\n"
                "with tempfile.NamedTemporaryFile('w') as hosts:\n"
                "    hosts.write('127.0.0.1 both.test\\n2001:db8::1 both.test\\n')\n"
+               "    hosts.write('192.0.2.1 four.test\\n127.0.0.1 four.test\\n')\n"
                "    hosts.flush()\n"
                "    subprocess.run(['mount', '--bind', hosts.name, '/etc/hosts'], check=True)\n"
                "for port in range(40000, 40004):\n"
