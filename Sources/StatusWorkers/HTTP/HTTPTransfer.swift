@@ -107,15 +107,32 @@ final class HTTPTransfer {
 
     private func setRequest() {
         handle.set(CURLOPT_USERAGENT, request.userAgent)
+        setMethod()
+        var headers = request.headers
+        // libcurl would add the type of a form; a later line still sets another type.
+        if Self.methodsWithBody.contains(request.method) { headers.insert("Content-Type:", at: 0) }
+        // libcurl sends a field without a value only if it ends in a semicolon.
+        handle.set(CURLOPT_HTTPHEADER, headers.map { $0.hasSuffix(": ") ? $0.dropLast(2) + ";" : $0 })
+        // Keeps the cookies of this transfer. libcurl would send them next to configured ones, in a second field.
+        if !request.settings.sends("Cookie") { handle.set(CURLOPT_COOKIEFILE, "") }
+        handle.set(CURLOPT_FOLLOWLOCATION, request.redirects > 0 ? 1 : 0)
+        handle.set(CURLOPT_MAXREDIRS, max(0, request.redirects))
+    }
+
+    /// The methods for which a missing body is announced as an empty one (RFC 9110, section 8.6).
+    private static let methodsWithBody: Set = ["POST", "PUT", "PATCH"]
+
+    private func setMethod() {
         switch request.method {
         case "GET": handle.set(CURLOPT_HTTPGET, 1)
         case "HEAD": handle.set(CURLOPT_NOBODY, 1)
-        default: handle.set(CURLOPT_CUSTOMREQUEST, request.method)
+        case "POST": handle.set(CURLOPT_COPYPOSTFIELDS, "")
+        default:
+            if Self.methodsWithBody.contains(request.method) { handle.set(CURLOPT_COPYPOSTFIELDS, "") }
+            // Only POST becomes GET after 301 and 302.
+            handle.set(CURLOPT_POSTREDIR, Int(CURL_REDIR_POST_301 | CURL_REDIR_POST_302))
+            handle.set(CURLOPT_CUSTOMREQUEST, request.method)
         }
-        // libcurl sends a field without a value only if it ends in a semicolon.
-        handle.set(CURLOPT_HTTPHEADER, request.headers.map { $0.hasSuffix(": ") ? $0.dropLast(2) + ";" : $0 })
-        handle.set(CURLOPT_FOLLOWLOCATION, request.redirects > 0 ? 1 : 0)
-        handle.set(CURLOPT_MAXREDIRS, max(0, request.redirects))
     }
 
     /// Records that libcurl requested a socket for an address, and its error; 0 for none.
@@ -142,7 +159,11 @@ final class HTTPTransfer {
             isHeaderComplete = false
             redirectsBefore = handle.number(CURLINFO_REDIRECT_COUNT)
         }
-        if line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) { isHeaderComplete = true }
+        if line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) {
+            isHeaderComplete = true
+            // A GET follows (RFC 9110, section 15.4.4), but libcurl would repeat a method that it does not know.
+            if handle.number(CURLINFO_RESPONSE_CODE) == 303 { handle.set(CURLOPT_CUSTOMREQUEST, nil as String?) }
+        }
         if Self.isCoding(line) { hasCoding = true }
         return isHeaderTooLarge || hasCoding ? 0 : line.count
     }

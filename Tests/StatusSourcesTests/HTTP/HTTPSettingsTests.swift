@@ -48,6 +48,14 @@ import Testing
         #expect(throws: Problem.self) { try HTTPSettings.read("http: \(value)") }
     }
 
+    @Test("a configured header field is found by its name in any case")
+    func fields() {
+        var site = HTTPSettings(url: "http://a")
+        site.headers = ["cookie: a=b", "Accept-Encoding: gzip"]
+        #expect(site.sends("Cookie") && site.sends("Accept-Encoding"))
+        #expect(!site.sends("Accept") && !site.sends("gzip"))
+    }
+
     @Test("an unknown key is a warning with its line")
     func unknown() throws {
         let (settings, problems) = try HTTPSettings.read("http: { url: http://a,\n  contain: b }")

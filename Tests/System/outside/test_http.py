@@ -1,14 +1,126 @@
 # SPDX-License-Identifier: Apache-2.0
-"""http: the reasons why a host cannot be reached."""
+"""http: methods, redirects, cookies, and the reasons why a host cannot be reached."""
 
+import contextlib
+import email
 import os
 import sys
 
 from harness.daemon import Daemon
 from harness.expect import Skip, equal
 from harness.runner import test
+from harness.servers import listener
 
 from .test_network_checks import expect, in_small_network, of_host, once
+
+
+@contextlib.contextmanager
+def answering(*answers):
+    """A server that sends the pieces of `answer(method, path, headers)`, and closes the connection after the last one.
+
+    Yields the ports, one for each of the answers, and the requests: method, path and header of each.
+    """
+    requests = []
+
+    def handler(answer):
+        def handle(connection):
+            with connection, contextlib.suppress(OSError):
+                received = b""
+                while b"\r\n\r\n" not in received:
+                    data = connection.recv(65536)
+                    if not data:
+                        return
+                    received += data
+                line, _, fields = received.decode("latin-1").partition("\r\n")
+                method, path, _ = line.split(" ")
+                headers = email.message_from_string(fields)
+                requests.append((method, path, headers))
+                for piece in answer(method, path, headers):
+                    connection.sendall(piece)
+
+        return handle
+
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(listener(handler(answer))) for answer in answers], requests
+
+
+def response(code, body=b"", **fields):
+    """A response with the length of its body; underscores in names of fields stand for hyphens."""
+    lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items())
+    return f"HTTP/1.1 {code} Text\r\nContent-Length: {len(body)}\r\n{lines}\r\n".encode() + body
+
+
+@test("http: POST, PUT and PATCH without a body say that its length is 0; other methods say nothing of a body")
+def content_length():
+    lengths = {"POST": "0", "PUT": "0", "PATCH": "0", "GET": None, "HEAD": None, "DELETE": None, "OPTIONS": None}
+
+    def answer(method, path, headers):
+        yield response(411 if method in ("POST", "PUT", "PATCH") and "Content-Length" not in headers else 200)
+
+    with answering(answer) as ((port,), requests):
+        url = f"http://127.0.0.1:{port}"
+        lines = [f"{method}: {{ http: {{ url: {url}, method: {method} }} }}" for method in lengths]
+        lines.append(f"typed: {{ http: {{ url: {url}/typed, method: POST, headers: {{ Content-Type: text/plain }} }} }}")
+        with Daemon(once(*lines)) as daemon:
+            for name in (*lengths, "typed"):
+                expect(daemon, name, "ok", "HTTP 200 in ")
+        for method, path, headers in requests:
+            equal(headers["Content-Length"], lengths[method], f"Content-Length of {method}")
+            equal(headers["Content-Type"], "text/plain" if path == "/typed" else None, f"Content-Type of {method} {path}")
+
+
+@test("http: after a 303 the method is GET; POST also becomes GET after 301 and 302, as in browsers; 307 and 308 keep it")
+def method_after_redirect():
+    def answer(method, path, headers):
+        yield response(200) if path == "/end" else response(path[1:4], Location=path[4:] or "/end")
+
+    def follow(method, path):
+        with answering(answer) as ((port,), requests):
+            with Daemon(once(f"web: {{ http: {{ url: 'http://127.0.0.1:{port}{path}', method: {method} }} }}")) as daemon:
+                expect(daemon, "web", "ok", "HTTP 200 in ")
+            for sent, _, headers in requests:
+                equal(headers["Content-Length"], "0" if sent in ("POST", "PUT", "PATCH") else None, f"length of {sent}")
+            return [sent for sent, *_ in requests]
+
+    for method, codes in {"POST": (301, 302, 303), "PUT": (303,), "PATCH": (303,), "DELETE": (303,), "HEAD": ()}.items():
+        for code in (301, 302, 303, 307, 308):
+            after = "GET" if code in codes else method
+            equal(follow(method, f"/{code}"), [method, after], f"{method} and {code}")
+    equal(follow("PUT", "/307/302/303/308"), ["PUT", "PUT", "PUT", "GET", "GET"])
+
+
+@test("http: a cookie that a redirect sets is sent to its site, and forgotten with the end of the check")
+def cookies():
+    def answer(method, path, headers):
+        sent = headers["Cookie"] or ""
+        if path == "/" and "seen=" not in sent:
+            yield response(302, Location="/", Set_Cookie="seen=1; Path=/")
+        elif path == "/" and "more=" not in sent:
+            yield response(307, Location=f"http://127.0.0.1:{ports[1]}/other", Set_Cookie="more=2; Path=/")
+        else:
+            yield response(200, b"ready")
+
+    def elsewhere(method, path, headers):
+        yield response(302, Location=f"http://localhost:{ports[0]}/back", Set_Cookie="theirs=3")
+
+    with answering(answer, elsewhere) as (ports, requests):
+        with Daemon(once(f"web: {{ http: {{ url: 'http://localhost:{ports[0]}/', contains: ready }} }}")) as daemon:
+            expect(daemon, "web", "ok", "HTTP 200 in ")
+            daemon.done("refresh", "web")
+        sent = [headers["Cookie"] for *_, headers in requests]
+        equal([value and sorted(value.split("; ")) for value in sent],
+              [None, ["seen=1"], None, ["more=2", "seen=1"]] * 2, "cookies")
+
+
+@test("http: with a configured Cookie, no other cookies are sent")
+def configured_cookie():
+    def answer(method, path, headers):
+        yield response(200) if path == "/end" else response(302, Location="/end", Set_Cookie="seen=1")
+
+    with answering(answer) as ((port,), requests):
+        with Daemon(once(f"web: {{ http: {{ url: 'http://127.0.0.1:{port}', headers: {{ cookie: key=a }} }} }}")) as daemon:
+            expect(daemon, "web", "ok", "HTTP 200 in ")
+        equal([headers.get_all("Cookie") for *_, headers in requests], [["key=a"]] * 2)
 
 
 @test("http: the reason is that of an address which this host can reach, if there is one")

@@ -16,7 +16,8 @@ public struct HTTPSettings: SourceSettings {
     public var method = "GET"
     /// Header fields, each as `Name: value`.
     ///
-    /// After a redirect to another host, libcurl sends all of them except `Authorization` and `Cookie`.
+    /// After a redirect to another host, libcurl sends all of them except `Authorization` and `Cookie`. With `Cookie`,
+    /// cookies that the site sets are ignored.
     public var headers: [String] = []
     public var statusCodes = [200...299]
     /// The text that the first MiB of the body must contain, if any.
@@ -29,6 +30,11 @@ public struct HTTPSettings: SourceSettings {
     public init(url: String) { self.url = url }
 
     public var isSecure: Bool { url.lowercased().hasPrefix("https:") }
+
+    /// Whether a header field is configured.
+    public func sends(_ field: String) -> Bool {
+        headers.contains { $0.lowercased().hasPrefix("\(field.lowercased()):") }
+    }
 
     public var subjectParts: [String] {
         let codes = statusCodes.map { "\($0.lowerBound)-\($0.upperBound)" }.joined(separator: " ")
