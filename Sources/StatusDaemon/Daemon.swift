@@ -57,15 +57,8 @@ struct Daemon: Sendable {
                 .messagesLost, level: .warning, "\(count) older messages were lost because the log was not read",
                 metadata: ["lost": "\(count)"])
         }
-        let status = await statusOfRun()
-        // A reader that does not read delays the end only this long.
-        async let logged: Void = Journal.drain(within: Self.drainTime)
-        await ServiceManager.drain(within: Self.drainTime)
-        await logged
-        return status
+        return await statusOfRun()
     }
-
-    private static let drainTime = Duration.milliseconds(500)
 
     private func statusOfRun() async -> Int32 {
         let reading = await ReadingThread(location: location)

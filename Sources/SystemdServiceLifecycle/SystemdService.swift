@@ -59,8 +59,6 @@ public final class SystemdService: Service {
         } onGracefulShutdown: {
             self.tell { $0.stopped() }
         }
-        // The process is about to end, and unsent notifications would be lost.
-        await ServiceManager.drain(within: .milliseconds(500))
     }
 
     /// Runs `body` as a reload, and tells systemd when it begins and ends, even if it fails.

@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test("a receiver that does not read delays no sender; later it gets the newest messages and the number dropped")
-    func stuckReceiver() async {
+    func stuckReceiver() {
         let receiver = Receiver()
         let outbox = Outbox<String>(capacity: 3) {
             receiver.take($0)
@@ -36,24 +36,48 @@ import Testing
         for number in 2...10 { outbox.post("\(number)", size: 1) }
         #expect(receiver.all == [])
         receiver.mayRead.signal()
-        await outbox.drain(within: .seconds(60))
+        outbox.flush(within: .seconds(60))
         #expect(receiver.all == ["1", "8", "9", "10", "6 lost"])
         outbox.post("11", size: 1)
-        await outbox.drain(within: .seconds(60))
+        outbox.flush(within: .seconds(60))
         #expect(receiver.all.last == "11")
     }
 
     @Test("waiting for a receiver that does not read times out")
-    func limitedDrain() async {
+    func limitedFlush() {
         let receiver = Receiver()
         let outbox = Outbox<String>(capacity: 3) {
             receiver.take($0)
         } reportLoss: { _ in
         }
         outbox.post("1", size: 1)
-        await outbox.drain(within: .milliseconds(1))
+        outbox.flush(within: .milliseconds(1))
         #expect(receiver.all == [])
         receiver.mayRead.signal()
+    }
+
+    @Test("a message is sent by its caller while there is room; then it waits, and later ones wait behind it")
+    func room() {
+        let receiver = Receiver()
+        let sent = Mutex<[String]>([])
+        let outbox = Outbox<String>(capacity: 100) { message in
+            sent.withLock { sent in
+                // There is room again for the third, which must wait for the second.
+                if message != "2" { sent.append(message) }
+                return message != "2"
+            }
+        } send: {
+            receiver.take($0)
+        } reportLoss: { _ in
+        }
+        outbox.post("1", size: 1)
+        #expect(sent.withLock { $0 } == ["1"])
+        outbox.post("2", size: 1)
+        outbox.post("3", size: 1)
+        receiver.mayRead.signal()
+        outbox.flush(within: .seconds(60))
+        #expect(sent.withLock { $0 } == ["1"])
+        #expect(receiver.all == ["2", "3"])
     }
 
     @Test("a message may replace an unsent one in its position, before the messages in between")

@@ -6,7 +6,10 @@ import PackageDescription
 // Another package declares the dependency in the same way, but with a URL instead of the path.
 let package = Package(
     name: "Examples",
-    dependencies: [.package(name: "statusd", path: "../..", traits: [])],
+    dependencies: [
+        .package(name: "statusd", path: "../..", traits: []),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+    ],
     targets: [
         .executableTarget(
             name: "SelectedServer", dependencies: [.product(name: "NotificationStreams", package: "statusd")]),
@@ -14,6 +17,11 @@ let package = Package(
             name: "UnitState",
             dependencies: [
                 .product(name: "EventLoopIO", package: "statusd"), .product(name: "SystemdClient", package: "statusd"),
+            ]),
+        .executableTarget(
+            name: "LastWords",
+            dependencies: [
+                .product(name: "SystemdClient", package: "statusd"), .product(name: "Logging", package: "swift-log"),
             ]),
         .executableTarget(
             name: "Ping",

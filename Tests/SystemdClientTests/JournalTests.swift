@@ -26,6 +26,18 @@ import Testing
         }
     }
 
+    @Test("a value of several lines is sent with its length, so that no line of it is a field")
+    func datagram() {
+        var fields = JournalFields()
+        fields.append("MESSAGE", "a=b")
+        fields.append("TEXT", "c\nPRIORITY=0")
+        fields.append("EMPTY", "")
+        let length = "\u{C}\0\0\0\0\0\0\0"
+        #expect(
+            String(decoding: fields.datagram, as: UTF8.self)
+                == "MESSAGE=a=b\nTEXT\n\(length)c\nPRIORITY=0\nEMPTY=\n")
+    }
+
     @Test("invariant 11: a newline in a status starts no assignment for the service manager")
     func oneLine() {
         #expect(ServiceManager.Notification.status("a\nREADY=1\u{1b}").assignments == #"STATUS=a\\nREADY=1\\u{1B}"#)

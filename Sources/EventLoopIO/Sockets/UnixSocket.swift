@@ -100,11 +100,16 @@ public enum UnixSocket {
         return socket
     }
 
-    /// Sends one datagram without waiting.
+    /// Creates a datagram socket for ``send(_:to:from:)``.
+    package static func makeSender() throws(IOError) -> OwnedDescriptor { try make(datagram) }
+
+    /// Sends one datagram without waiting, from a socket or from a new one.
     ///
     /// - Throws: ``IOError/Code/timedOut`` if the receiver's queue is full.
-    public static func send(_ bytes: [UInt8], to address: UnixAddress) throws(IOError) {
-        let socket = try make(datagram)
+    package static func send(
+        _ bytes: [UInt8], to address: UnixAddress, from sender: OwnedDescriptor? = nil
+    ) throws(IOError) {
+        let socket = if let sender { sender } else { try make(datagram) }
         let failure = try address.withSocketAddress {
             let sent = sendto(socket.rawValue, bytes, bytes.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL), $0, $1)
             return sent < 0 ? errno : 0

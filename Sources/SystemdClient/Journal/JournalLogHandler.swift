@@ -78,8 +78,12 @@ public struct JournalLogHandler: LogHandler {
     public func log(event: LogEvent) {
         let metadata = event.merged(with: metadata, metadataProvider)
         let fields = fields(of: event, metadata)
-        Journal.outbox.post(
-            { [fallback] in if !Self.send(fields) { fallback.write(event, metadata) } }, size: fields.bytes.count)
+        let message = Journal.Message {
+            Self.sendNow(fields)
+        } write: { [fallback] in
+            if !Self.send(fields) { fallback.write(event, metadata) }
+        }
+        Journal.outbox.post(message, size: fields.bytes.count)
     }
 
     func fields(of event: LogEvent, _ metadata: Logger.Metadata) -> JournalFields {
@@ -97,6 +101,14 @@ public struct JournalLogHandler: LogHandler {
         return fields
     }
 
+    private static let sender = try? UnixSocket.makeSender()
+
+    /// Sends the fields without waiting, which sd_journal_sendv(3) cannot do; returns whether that was possible.
+    private static func sendNow(_ fields: JournalFields) -> Bool {
+        (try? UnixSocket.send(fields.datagram, to: .path("/run/systemd/journal/socket"), from: sender)) != nil
+    }
+
+    /// Sends the fields, even if they are too long for a datagram; waits while the socket is full.
     private static func send(_ fields: JournalFields) -> Bool {
         var bytes = fields.bytes
         let ranges = fields.ranges
@@ -109,7 +121,7 @@ public struct JournalLogHandler: LogHandler {
     }
 }
 
-/// The fields of one journal entry, as the journal's native protocol expects them.
+/// The fields of one journal entry.
 struct JournalFields {
     /// The entry's `NAME=value` strings, one after the other.
     private(set) var bytes: [UInt8] = []
@@ -123,6 +135,26 @@ struct JournalFields {
         bytes.append(UInt8(ascii: "="))
         bytes += value.utf8
         ranges.append(start..<bytes.count)
+    }
+
+    /// The entry in the journal's native protocol (<https://systemd.io/JOURNAL_NATIVE_PROTOCOL/>).
+    var datagram: [UInt8] {
+        var datagram: [UInt8] = []
+        let newline = UInt8(ascii: "\n")
+        for range in ranges {
+            let field = bytes[range]
+            if field.contains(newline), let sign = field.firstIndex(of: UInt8(ascii: "=")) {
+                let value = field[(sign + 1)...]
+                datagram += field[..<sign]
+                datagram.append(newline)
+                withUnsafeBytes(of: UInt64(value.count).littleEndian) { datagram += $0 }
+                datagram += value
+            } else {
+                datagram += field
+            }
+            datagram.append(newline)
+        }
+        return datagram
     }
 }
 

@@ -25,7 +25,7 @@ public struct TextLogHandler: LogHandler {
 
     public func log(event: LogEvent) {
         let line = line(for: event, event.merged(with: metadata, metadataProvider))
-        Journal.outbox.post({ Self.write(line) }, size: line.utf8.count)
+        Journal.outbox.post(Journal.Message { Self.write(line) }, size: line.utf8.count)
     }
 
     /// Writes a message now, however long that takes.

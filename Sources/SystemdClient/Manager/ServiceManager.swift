@@ -83,7 +83,7 @@ public enum ServiceManager {
     /// Notifies the manager without waiting.
     ///
     /// If the manager does not read, a newer notification replaces an unsent one of the same kind. Errors are ignored.
-    /// Before the process ends, wait with ``drain(within:)``.
+    /// exit(3), which `main` calls when it returns, waits up to 500 ms for unsent notifications.
     public static func notify(_ notification: Notification) {
         guard isPresent else { return }
         let text = notification.assignments
@@ -100,10 +100,17 @@ public enum ServiceManager {
     /// It is for processes that have neither an event loop nor a second thread. All other errors are ignored; without a
     /// manager it returns true.
     public static func notifyNow(_ notification: Notification) -> Bool {
-        guard let place = getenv("NOTIFY_SOCKET"), let address = try? UnixAddress(parsing: String(cString: place))
-        else { return true }
+        socket.map { sendNow(notification.assignments, to: $0) } ?? true
+    }
+
+    /// The manager's socket; nil if there is none, or if it is not a Unix socket.
+    private static var socket: UnixAddress? {
+        getenv("NOTIFY_SOCKET").flatMap { try? UnixAddress(parsing: String(cString: $0)) }
+    }
+
+    private static func sendNow(_ text: String, to address: UnixAddress) -> Bool {
         do throws(IOError) {
-            try UnixSocket.send(Array(notification.assignments.utf8), to: address)
+            try UnixSocket.send(Array(text.utf8), to: address)
             return true
         } catch {
             return error.code != .timedOut && error.code != .exhausted
@@ -143,10 +150,6 @@ public enum ServiceManager {
         source?.cancel()
     }
 
-    /// Waits until all notifications have been sent, for at most `limit`.
-    @EventLoop
-    public static func drain(within limit: Duration) async { await outbox.drain(within: limit) }
-
     // MARK: -
 
     /// The kinds whose order matters, so that a replacement goes to the end.
@@ -160,11 +163,19 @@ public enum ServiceManager {
     }
 
     // There is always room: at most one notification of each kind waits, and a barrier for each caller.
-    private static let outbox = Outbox<Message>(capacity: .max) { message in
-        switch message {
-        case .notification(_, let text): sd_notify(0, text)
-        case .barrier(let end): sd_pid_notify_with_fds(0, 0, "BARRIER=1", [end.rawValue], 1)
+    private static let outbox: Outbox<Message> = {
+        atexit { ServiceManager.outbox.flush() }
+        return Outbox(capacity: .max) { message in
+            switch message {
+            case .notification(_, let text): socket.map { sendNow(text, to: $0) } ?? false
+            case .barrier: false
+            }
+        } send: { message in
+            switch message {
+            case .notification(_, let text): sd_notify(0, text)
+            case .barrier(let end): sd_pid_notify_with_fds(0, 0, "BARRIER=1", [end.rawValue], 1)
+            }
+        } reportLoss: { _ in
         }
-    } reportLoss: { _ in
-    }
+    }()
 }

@@ -84,6 +84,29 @@ def selected_server():
         equal((program.stdout.read(), program.wait(15)), ("", 0))
 
 
+@test("the last message before a program's end is written, every time")
+def last_words():
+    for _ in range(20):
+        run = subprocess.run([EXAMPLES / "LastWords"], stderr=subprocess.PIPE, text=True, env=environment(), timeout=30)
+        equal((run.returncode, run.stderr), (0, "example: critical: last words reason=none\\nat all\n"))
+
+
+@test("a program whose last message nobody reads still ends")
+def unread():
+    reading, writing = os.pipe()
+    try:
+        os.set_blocking(writing, False)
+        try:
+            while True:
+                os.write(writing, bytes(4096))
+        except BlockingIOError:
+            os.set_blocking(writing, True)
+        equal(subprocess.run([EXAMPLES / "LastWords"], stderr=writing, env=environment(), timeout=30).returncode, 0)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
 @test("a program that follows a unit says why it cannot, continues, and ends when it is interrupted")
 def unit_state():
     with Follower(EXAMPLES / "UnitState", "db.service",
