@@ -126,17 +126,35 @@ static inline int linux_receive(int fd, void *bytes, size_t size, struct linux_a
     return received;
 }
 
-/* The hook of Swift's concurrency runtime (swift/Runtime/Concurrency.h) for programs with an event loop of their own.
-   It has Swift's calling convention, so it cannot be written in Swift. */
+/* An UnownedSerialExecutor. */
+struct linux_executor {
+    void *identity;
+    void *implementation;
+};
+
+/* The hooks of Swift's concurrency runtime (swift/Runtime/Concurrency.h) for programs with an event loop of their own.
+   They have Swift's calling convention, so they cannot be written in Swift. */
 extern __attribute__((swiftcall)) void (*swift_task_enqueueGlobal_hook)(void *job, void *original);
+extern __attribute__((swiftcall)) struct linux_executor (*swift_task_getMainExecutor_hook)(void *original);
 
 /* Runs a job of Swift's concurrency runtime as soon as possible; EventLoopIO defines it. */
 extern void statusd_enqueue(void *job);
+
+/* Returns the executor for the main actor; EventLoopIO defines it. */
+extern struct linux_executor statusd_main_executor(void);
 
 static inline __attribute__((swiftcall)) void linux_enqueue_global(void *job, void *original) {
     (void)original;
     statusd_enqueue(job);
 }
 
-/* Has that function called with each job of Swift's global executor; before the first job only. */
-static inline void linux_replace_global_executor(void) { swift_task_enqueueGlobal_hook = linux_enqueue_global; }
+static inline __attribute__((swiftcall)) struct linux_executor linux_main_executor(void *original) {
+    (void)original;
+    return statusd_main_executor();
+}
+
+/* Has those functions called with each job of the global executor, and for the main one; before the first job only. */
+static inline void linux_replace_executors(void) {
+    swift_task_enqueueGlobal_hook = linux_enqueue_global;
+    swift_task_getMainExecutor_hook = linux_main_executor;
+}

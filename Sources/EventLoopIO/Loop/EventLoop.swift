@@ -20,8 +20,8 @@ public actor EventLoop {
 
     /// Makes the caller's thread the loop's, runs `body` on it, and exits with the status that `body` returns.
     ///
-    /// All tasks run on this one thread, whatever their isolation, and nothing runs on the main actor. A process that
-    /// does nothing else has no other thread. Code that blocks must run elsewhere (``BlockingThread``), and tasks sleep
+    /// All tasks run on this one thread, whatever their isolation, and so does the main actor. A process that does
+    /// nothing else has no other thread. Code that blocks must run elsewhere (``BlockingThread``), and tasks sleep
     /// with ``sleep(for:)``. Call this on the main thread, before the first task and the first use of the loop.
     public nonisolated static func runProcess(_ body: @escaping @Sendable () async -> Int32) -> Never {
         occupyStandardDescriptors()

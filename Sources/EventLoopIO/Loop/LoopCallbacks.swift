@@ -31,21 +31,27 @@ func timerCallback(_ source: OpaquePointer?, _ time: UInt64, _ context: UnsafeMu
     return 0
 }
 
-/// Makes the loop Swift's global executor, through a hook of the concurrency runtime.
+/// Makes the loop Swift's global and main executor, through hooks of the concurrency runtime.
 ///
-/// The hook does not cover sleeping: `Task.sleep` and the standard clocks use Dispatch, so ``EventLoop/sleep(for:)``
+/// The hooks do not cover sleeping: `Task.sleep` and the standard clocks use Dispatch, so ``EventLoop/sleep(for:)``
 /// replaces them.
 enum GlobalExecutor {
-    /// Makes the loop run all jobs that Dispatch's threads would run.
+    /// Makes the loop run all jobs that Dispatch's threads would run, and those of the main actor.
     ///
     /// Call it before the first task begins.
-    static func install() { linux_replace_global_executor() }
+    static func install() { linux_replace_executors() }
 }
 
 /// Called by the runtime with its own pointer to a job, which is all that an `UnownedJob` consists of.
 @_cdecl("statusd_enqueue")
 func enqueueOnLoop(_ job: UnsafeMutableRawPointer) {
     EventLoop.executor.enqueueConcurrent(unsafeBitCast(job, to: UnownedJob.self))
+}
+
+/// Called by the runtime for the main actor's executor, which consists of two pointers.
+@_cdecl("statusd_main_executor")
+func mainExecutor() -> linux_executor {
+    unsafeBitCast(EventLoop.executor.asUnownedSerialExecutor(), to: linux_executor.self)
 }
 
 extension UnownedSerialExecutor {
