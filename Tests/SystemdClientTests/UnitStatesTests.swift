@@ -55,6 +55,14 @@ import Testing
         #expect(Self.text(await again.next()) == "failed (failed)")
     }
 
+    @Test("are those of the service if the name has no suffix")
+    func shortName() async {
+        for name in ["db", "db.service"] {
+            var states = UnitStates(name, over: units).makeAsyncIterator()
+            #expect(Self.text(await states.next()) == "active (running)", "\(name)")
+        }
+    }
+
     @Test("are no longer followed when the loop that reads them ends")
     func scope() async {
         let other = UnitStates("web.service", over: units)

@@ -2,6 +2,7 @@
 
 public import EventLoopIO
 public import Logging
+import StatusSupport
 
 /// Follows systemd units over one connection to the system bus, which lasts while a unit is followed.
 ///
@@ -43,12 +44,13 @@ public final class UnitBus {
     /// Follows a unit until the subscription is cancelled or released.
     ///
     /// - Parameters:
-    ///   - unit: the unit's full name or an alias of it; the unit need not exist yet.
+    ///   - unit: the unit's name or an alias of it, without a suffix that of a service; the unit need not exist yet.
     ///   - handler: called on the loop with what is known, never from within this call: as soon as it is known,
     ///     whenever it changes, and after each ``UnitSubscription/read(within:)``.
     public func follow(
         _ unit: String, handler: @escaping @EventLoop (UnitObservation) -> Void
     ) -> UnitSubscription {
+        let unit = UnitName.normalize(unit) ?? unit
         let follower = UnitFollower(handler)
         let isNew = units[unit] == nil
         units[unit, default: Unit(observation: failure.map { .unreachable($0) })].followers.append(follower)

@@ -6,7 +6,7 @@ import Logging
 /// An asynchronous sequence of a systemd unit's states, beginning with the present one.
 ///
 /// ```swift
-/// for await state in UnitStates("nginx.service") {
+/// for await state in UnitStates("nginx") {
 ///     if case .properties(let unit) = state { print(unit.activeState, unit.subState) }
 /// }
 /// ```
@@ -27,7 +27,8 @@ public struct UnitStates: AsyncSequence, Sendable {
     /// Creates the sequence of a unit, which need not exist yet.
     ///
     /// - Parameters:
-    ///   - unit: the unit's full name, such as `nginx.service`, or an alias of it.
+    ///   - unit: the unit's name, or an alias of it: `nginx.service`, or `nginx` for short; other types, such as
+    ///     `backup.timer`, need their suffix.
     ///   - bus: a connection to the service manager that all units should share. Without one, each iteration connects
     ///     by itself and logs nothing.
     public init(_ unit: String, over bus: UnitBus? = nil) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StatusSupport
 public import YAML
 
 /// `unit: nginx.service`: a unit of the system's service manager.
@@ -26,26 +27,5 @@ public struct UnitSettings: SourceSettings {
             )
         }
         return UnitSettings(unit: unit)
-    }
-}
-
-/// The rules for unit names (systemd.unit(5)).
-enum UnitName {
-    private static let types: Set = [
-        "service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer", "slice", "scope",
-    ]
-
-    /// The name with its suffix, `.service` by default; nil if it is invalid, or that of a template.
-    static func normalize(_ text: String) -> String? {
-        let type = text.lastIndex(of: ".").map { String(text[text.index(after: $0)...]) }
-        let isTyped = type.map(types.contains) ?? false
-        let name = isTyped ? text : text + ".service"
-        let stem = name.prefix(upTo: name.lastIndex(of: ".") ?? name.endIndex)
-        let isAllowed = name.utf8.allSatisfy { byte in
-            UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
-                || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || ":-_.\\@".utf8.contains(byte)
-        }
-        return isAllowed && !stem.isEmpty && !stem.hasPrefix("@") && !stem.hasSuffix("@") && name.utf8.count < 256
-            ? name : nil
     }
 }
