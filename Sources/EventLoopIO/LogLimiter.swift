@@ -101,9 +101,8 @@ public final class LogLimiter {
         metadata["repeated"] = "\(subject.count)"
         let others = subject.count - 1
         let messages = others == 1 ? "message" : "messages"
-        let time = interval.components.seconds
         let more = others == 0 ? "" : "and \(others) more such \(messages) "
-        let rest = " (\(more)in the last \(time) s)"
+        let rest = " (\(more)in the last \(interval.text))"
         logger.log(level: subject.level, "\(subject.message)\(rest)", metadata: metadata)
     }
 

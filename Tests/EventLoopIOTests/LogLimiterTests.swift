@@ -6,6 +6,16 @@ import Testing
 
 @testable import EventLoopIO
 
+@Suite("Limits in messages") struct LimitTextTests {
+    @Test(
+        "are in seconds, or in milliseconds if they have a fraction of a second",
+        arguments: [
+            (Duration.seconds(45), "45 s"), (.milliseconds(200), "200 ms"), (.milliseconds(1500), "1500 ms"),
+            (.microseconds(20), "1 ms"), (.seconds(120), "120 s"),
+        ])
+    func text(_ limit: Duration, _ text: String) { #expect(limit.text == text) }
+}
+
 @Suite("Log messages that other processes cause")
 @EventLoop struct LogLimiterTests {
     private func messages(_ recorder: LogRecorder) -> [String] { recorder.entries.map(\.message) }

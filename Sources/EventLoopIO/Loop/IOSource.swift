@@ -3,7 +3,7 @@
 import CLinux
 import Glibc
 
-/// Calls a handler on the loop whenever a descriptor is ready.
+/// Calls a handler on the loop whenever a descriptor is ready, until it is cancelled or released.
 @EventLoop
 public final class IOSource {
     /// What a descriptor is ready for, as in epoll_ctl(2).
@@ -22,12 +22,12 @@ public final class IOSource {
         public static var error: Events { Events(rawValue: EPOLLERR.rawValue) }
     }
 
-    /// The descriptor, until the source is cancelled.
+    /// The descriptor, until the source is cancelled or released.
     ///
     /// If it were closed earlier, another source could get its number, and would lose its events when this source
     /// stops watching that number.
     private var descriptor: OwnedDescriptor?
-    /// The source's key in the loop's table, until it is cancelled.
+    /// The source's key in the loop's table, as long as the descriptor.
     private var key: UInt64?
     private var handler: (@EventLoop (Events) -> Void)?
 
@@ -44,7 +44,7 @@ public final class IOSource {
 
     private static let pause = Duration.milliseconds(100)
 
-    /// Watches a descriptor, and keeps it open until ``cancel()``.
+    /// Watches a descriptor, and keeps it open, until ``cancel()`` or until the source is released.
     ///
     /// - Parameters:
     ///   - descriptor: what to watch.

@@ -3,7 +3,7 @@
 import CLinux
 import Glibc
 
-/// Calls a handler on the loop when the process receives a signal.
+/// Calls a handler on the loop when the process receives a signal, until it is cancelled or released.
 @EventLoop
 public final class SignalSource {
     // Not an sd-event source: after such a source is freed, the kernel still watches its descriptor while a process

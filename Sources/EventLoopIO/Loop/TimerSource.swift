@@ -2,7 +2,8 @@
 
 import CSystemd
 
-/// Calls a handler on the loop at a scheduled time, once for each time it is scheduled.
+/// Calls a handler on the loop at a scheduled time, once for each time it is scheduled, until it is cancelled or
+/// released.
 @EventLoop
 public final class TimerSource {
     /// The clock that a timer uses.
@@ -92,5 +93,10 @@ extension Duration {
         let (seconds, attoseconds) = components
         guard self > .zero else { return 0 }
         return UInt64(seconds) * 1_000_000 + UInt64(attoseconds / 1_000_000_000_000)
+    }
+
+    /// A limit in messages: `12 s`, or `200 ms` if it is not in whole seconds.
+    package var text: String {
+        components.attoseconds == 0 ? "\(components.seconds) s" : "\((microseconds + 999) / 1000) ms"
     }
 }

@@ -48,9 +48,8 @@ final class ReadingThread {
             return Self.read(location, after: former)
         }
         if case .success(let read) = result, !isTrial { former = read }
-        let seconds = timeout.components.seconds
         return result
-            ?? .failure(unanswered("timed out after \(seconds) s; check which file or user database does not answer"))
+            ?? .failure(unanswered("timed out after \(timeout.text); check which file or user database does not answer"))
     }
 
     /// Waits until no thread is reading; returns false on a timeout.

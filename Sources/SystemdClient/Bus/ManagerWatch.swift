@@ -204,8 +204,7 @@ final class ManagerWatch {
                 if message.replyNumber == number { return message }
                 take(message)
             } else if isLate {
-                let limit = limits.answer.components.seconds
-                throw IOError(.timedOut, "the service manager did not answer within \(limit) s")
+                throw IOError(.timedOut, "the service manager did not answer within \(limits.answer.text)")
             }
         }
     }

@@ -140,7 +140,7 @@ public final class VarlinkConnection {
 
     /// A caller's timeout has expired.
     func timeOut(_ ticket: Ticket, after time: Duration) {
-        let error = VarlinkClientError(.timedOut, "no answer within \(time.components.seconds) s")
+        let error = VarlinkClientError(.timedOut, "no answer within \(time.text)")
         perform(machine.timeOut(ticket, error))
     }
 
