@@ -35,7 +35,7 @@ final class ProbeInterface: VarlinkInterface {
             default: call.failNotImplemented()
             }
         } catch {
-            if let reply = MonitorError(any: error)?.reply { call.fail(reply) } else { call.hangUp() }
+            if let reply = MonitorError(any: error)?.reply { call.fail(reply) } else { call.hangUp(because: error) }
         }
     }
 

@@ -28,9 +28,9 @@ public struct MethodCall<Reply: JSONStructure, Failure: InterfaceError>: Sendabl
 
     /// Answers with an error.
     ///
-    /// If the error is not an error reply, the connection is closed.
+    /// If the error is not an error reply, it is logged and the connection is closed.
     public func fail(_ error: Failure) {
-        if let reply = error.reply { untyped.fail(reply) } else { untyped.hangUp() }
+        if let reply = error.reply { untyped.fail(reply) } else { untyped.hangUp(because: error) }
     }
 
     /// Answers later: `body` runs as a child task of the service, on the loop (``VarlinkCall/perform(_:)``).
@@ -93,8 +93,8 @@ public struct MethodStream<Reply: JSONStructure, Failure: InterfaceError>: Senda
 
     /// Ends the stream with an error, at once.
     ///
-    /// If the error is not an error reply, the connection is closed.
+    /// If the error is not an error reply, it is logged and the connection is closed.
     public func fail(_ error: Failure) {
-        if let reply = error.reply { untyped.fail(reply) } else { call.hangUp() }
+        if let reply = error.reply { untyped.fail(reply) } else { call.hangUp(because: error) }
     }
 }

@@ -174,6 +174,16 @@ final class ServerConnection {
         callWasDropped()
     }
 
+    /// The current call has failed with an error that cannot be sent.
+    func callFailed(_ method: String, _ error: any Error) {
+        // A service that ends cancels its tasks, which then fail.
+        if !service.isStopping {
+            service.failures.log(
+                "cannot answer a call: \(error)", about: method, level: .error, metadata: ["method": "\(method)"])
+        }
+        callWasDropped()
+    }
+
     /// The current call will not be answered: closes the connection.
     ///
     /// If the service is ending, earlier replies are sent first.

@@ -150,6 +150,12 @@ public final class VarlinkCall {
         connection.callWasDropped()
     }
 
+    /// Logs an error that the interface does not have, and closes the connection without an answer.
+    public func hangUp(because error: any Error) {
+        guard end() else { return }
+        connection.callFailed(route.fullName, error)
+    }
+
     private func run(_ body: @escaping @EventLoop @Sendable (VarlinkCall) async -> Void) async {
         if state == .detached { return await body(self) }
         guard state == .performing else { return }

@@ -77,7 +77,8 @@ public final class VarlinkService {
     /// The streams that have something to write.
     let streams = StreamQueue()
     private let refusals: LogLimiter
-    private let failures: LogLimiter
+    /// Limits messages about accepting connections and about calls that failed.
+    let failures: LogLimiter
     private var onAllClosed: CheckedContinuation<Void, Never>?
     /// Whether the service is ending and handles no more calls.
     private(set) var isStopping = false
