@@ -131,7 +131,9 @@ let package = Package(
         .testTarget(name: "VarlinkDescriptionTests", dependencies: ["VarlinkDescription"]),
         .testTarget(
             name: "VarlinkGenerationTests",
-            dependencies: ["EventLoopIO", "Varlink", "VarlinkDescription", "VarlinkGeneration", logging],
+            dependencies: [
+                "EventLoopIO", "TestSupport", "Varlink", "VarlinkDescription", "VarlinkGeneration", logging,
+            ],
             plugins: ["VarlinkGeneratorPlugin"]),
         .testTarget(name: "VarlinkTests", dependencies: ["StatusPlatform", "EventLoopIO", "Varlink", logging]),
         .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"]),

@@ -41,7 +41,9 @@ extension MonitorClient {
     }
 
     /// Follows servers; the stream occupies the connection.
-    public func watch(_ parameters: WatchParameters) throws(MonitorError) -> MethodReplies<WatchReply, MonitorError> {
+    public func watch(_ parameters: MonitorInterface.WatchParameters) throws(MonitorError) -> MethodReplies<
+        MonitorInterface.WatchReply, MonitorError
+    > {
         try watchReplies(
             server: parameters.server, all: parameters.all, updates: parameters.updates, since: parameters.since,
             mayComeLater: parameters.mayComeLater, silence: Self.longestSilence)
@@ -68,7 +70,7 @@ extension MonitorClient {
     }
 }
 
-extension Failure: CustomStringConvertible {
+extension MonitorInterface.Failure: CustomStringConvertible {
     public var description: String {
         let place = "\(file)\(line.map { ":\($0)" } ?? "")"
         return VisibleText.escape("\(place): \(server.map { "server \($0): " } ?? "")\(reason)")

@@ -41,7 +41,7 @@ extension Generator {
                     properties: try properties(error.fields, of: error.name, nesting: error.name)))
         }
         source.line("\n/// An error of a call of `\(description.name)`.")
-        source.line("\(access)enum \(prefix)Error: InterfaceError, Hashable {")
+        source.line("nonisolated \(access)enum \(prefix)Error: InterfaceError, Hashable {")
         for error in cases {
             source.documentation(error.documentation, otherwise: "The error `\(error.error)`.")
             source.line("case \(error.declaration)")
@@ -73,7 +73,7 @@ extension Generator {
         }
         source.line("default: return nil\n}\n}")
         for error in cases where !error.properties.isEmpty {
-            source.line("\nprivate struct \(error.error)Payload: JSONReadable {")
+            source.line("\nnonisolated private struct \(error.error)Payload: JSONReadable {")
             source.line("let error: \(prefix)Error\n")
             source.line("init(\(Self.readerParameter(error.properties))) throws(JSONError) {")
             writeReading(of: error.properties)

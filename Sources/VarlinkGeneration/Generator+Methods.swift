@@ -9,11 +9,11 @@ extension Generator {
         var name: String
         var documentation: String
         var parameters: [Property]
+        var parametersType: String
         var reply: String
 
         var function: String { SwiftNames.value(name) }
         var baseName: String { SwiftNames.label(function) }
-        var parametersType: String { parameters.isEmpty ? "NoMembers" : "\(name)Parameters" }
         /// Its parameters as a function's parameters.
         var arguments: [String] { parameters.map { "\($0.name): \($0.type)\($0.isOptional ? " = nil" : "")" } }
         /// The parameters as a value.
@@ -24,11 +24,13 @@ extension Generator {
         var methods: [Method] = []
         for member in description.methods {
             guard case .method(let parameters, let reply) = member.kind else { continue }
+            let type = "\(interface).\(member.name)Parameters"
             methods.append(
                 Method(
                     name: member.name, documentation: member.documentation,
-                    parameters: try properties(parameters, of: member.name, nesting: "\(member.name)Parameters."),
-                    reply: reply.isEmpty ? "NoMembers" : "\(member.name)Reply"))
+                    parameters: try properties(parameters, of: member.name, nesting: "\(type)."),
+                    parametersType: parameters.isEmpty ? "NoMembers" : type,
+                    reply: reply.isEmpty ? "NoMembers" : "\(interface).\(member.name)Reply"))
         }
         return methods
     }
@@ -112,14 +114,20 @@ extension Generator {
             /// Called before the parameters of a call are read; an error that it throws is the answer.
             func admit(_ call: VarlinkCall) throws
 
-            /// Returns the error that answers a call whose function has thrown; nil closes the connection.
+            /// Returns the error that answers a call whose function has thrown; nil logs the error and closes the
+            /// connection.
             func failure(for error: any Error) -> \(prefix)Error?
             }
 
             extension \(prefix)Service {
-            \(access)nonisolated var interfaceDescription: InterfaceDescription { \(prefix)Interface.description }
+            \(access)nonisolated var interfaceDescription: InterfaceDescription { \(interface).description }
 
             """)
+        // The service's own code may call its messages by their short names.
+        for type in methods.flatMap({ [$0.parametersType, $0.reply] }) where type != "NoMembers" {
+            source.line("\(access)typealias \(type.dropFirst(interface.count + 1)) = \(type)")
+        }
+        source.line()
         if options.reads.isEmpty {
             source.line("/// Admits every call.\n\(access)func admit(_ call: VarlinkCall) {}\n")
         } else {
@@ -161,7 +169,7 @@ extension Generator {
             } catch let error as VarlinkError {
             call.fail(error)
             } catch {
-            if let reply = failure(for: error)?.reply { call.fail(reply) } else { call.hangUp() }
+            if let reply = failure(for: error)?.reply { call.fail(reply) } else { call.hangUp(because: error) }
             }
             }
             """)

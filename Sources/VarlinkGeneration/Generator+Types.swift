@@ -20,7 +20,7 @@ extension Generator {
     }
 
     private mutating func writeEnumeration(_ name: String, _ cases: [String]) {
-        source.line("\(access)enum \(name): String, JSONEnumeration {")
+        source.line("nonisolated \(access)enum \(name): String, JSONEnumeration {")
         for raw in cases {
             let name = SwiftNames.value(raw)
             source.line(name == raw || name == "`\(raw)`" ? "case \(name)" : "case \(name) = \"\(raw)\"")
@@ -29,7 +29,7 @@ extension Generator {
     }
 
     private mutating func writeStructure(_ name: String, _ properties: [Property]) throws(GenerationError) {
-        source.line("\(access)struct \(name): JSONStructure, Hashable {")
+        source.line("nonisolated \(access)struct \(name): JSONStructure, Hashable {")
         for property in properties {
             source.documentation(property.documentation)
             source.line("\(access)var \(property.name): \(property.type)")
@@ -138,7 +138,7 @@ extension Generator {
         case .float: return "Double"
         case .string: return "String"
         case .object: return "JSONText"
-        case .named(let name): return options.types[name] ?? SwiftNames.type(name)
+        case .named(let name): return options.types[name] ?? "\(interface).\(SwiftNames.type(name))"
         case .array(let element): return "[\(try swiftType(element, of: key, nested: nested))]"
         case .map(.structure([])): return "Set<String>"
         case .map(let value): return "[String: \(try swiftType(value, of: key, nested: nested))]"

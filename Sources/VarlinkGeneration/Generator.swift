@@ -13,6 +13,9 @@ public struct Generator {
     let prefix: String
     /// The access level and a space, or nothing.
     let access: String
+    /// The type that contains the description's types and the messages, so that those of several interfaces may have
+    /// the same names, or names of Swift's.
+    var interface: String { "\(prefix)Interface" }
     var source = SwiftSource()
 
     /// Returns the Swift code for an interface.
@@ -39,7 +42,10 @@ public struct Generator {
         source.line()
         let modules = Set(options.imports + ["EventLoopIO", "Varlink"]).sorted()
         for module in modules { source.line("\(access)import \(module)") }
-        writeInterface()
+        source.line()
+        source.documentation(description.documentation, otherwise: "The interface `\(description.name)`.")
+        source.line("nonisolated \(access)enum \(interface) {")
+        writeDescription()
         for member in description.members {
             switch member.kind {
             case .type(let type) where options.types[member.name] == nil:
@@ -49,17 +55,15 @@ public struct Generator {
             case .type, .error: break
             }
         }
+        source.line("}")
         try writeErrors()
         try writeClient()
         try writeService()
     }
 
-    private mutating func writeInterface() {
-        source.line()
-        source.documentation(description.documentation, otherwise: "The interface `\(description.name)`.")
+    private mutating func writeDescription() {
         source.line(
             """
-            \(access)enum \(prefix)Interface {
             /// Its name.
             \(access)static let name = "\(description.name)"
 
@@ -76,7 +80,6 @@ public struct Generator {
 
             /// The full name of a method or error.
             \(access)static func qualified(_ member: String) -> String { "\\(name).\\(member)" }
-            }
             """)
     }
 
@@ -108,9 +111,33 @@ public struct Generator {
         for type in options.types.keys.sorted() where !types.contains(type) {
             throw GenerationError("options name the type “\(type)”, which \(description.name) does not have")
         }
+        try checkTypeNames()
         let keys = fieldKeys
         for key in options.fields.keys.sorted() where !keys.contains(key) {
             throw GenerationError("options name the field “\(key)”, which \(description.name) does not have")
+        }
+    }
+
+    /// Checks that the types in the interface's type have different names.
+    private func checkTypeNames() throws(GenerationError) {
+        var names: Set<String> = []
+        for member in description.members {
+            var types: [String] = []
+            switch member.kind {
+            case .type where options.types[member.name] == nil: types = [SwiftNames.type(member.name)]
+            case .method(let parameters, let reply):
+                if !parameters.isEmpty { types.append("\(member.name)Parameters") }
+                if !reply.isEmpty { types.append("\(member.name)Reply") }
+            case .type, .error: break
+            }
+            for type in types where !names.insert(type).inserted {
+                let both = "two members of \(description.name) need the Swift type \(type)"
+                throw GenerationError("\(both); map one to another with the option “type”")
+            }
+        }
+        if names.contains(interface) {
+            throw GenerationError(
+                "the type \(interface) has the name of its interface's Swift type; set the option “prefix”")
         }
     }
 

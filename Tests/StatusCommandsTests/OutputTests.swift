@@ -39,7 +39,7 @@ import Varlink
 
     @Test("a reply is one line of JSON without control characters, too")
     func hostileReply() {
-        let reply = ReloadReply(
+        let reply = MonitorInterface.ReloadReply(
             added: ["a\u{9b}31mb\u{7f}\u{202e}c\u{2028}d\n é"], changed: [], removed: [], failed: [], warnings: [])
         #expect(
             Terminal.json { $0.value(reply) }.contains(#""added":["a\u009b31mb\u007f\u202ec\u2028d\n é"]"#))
@@ -47,7 +47,7 @@ import Varlink
 
     @Test("a reload names the servers that it adds, and the one that it selects")
     func reload() {
-        let reply = ReloadReply(
+        let reply = MonitorInterface.ReloadReply(
             added: ["a", "b"], changed: [], removed: [], failed: [], warnings: [], selected: "b")
         #expect(PlanText.lines(of: reply) == ["added: a, b", "selected: b"])
     }

@@ -124,7 +124,7 @@ import Varlink
     }
 
     private func names(_ client: VarlinkConnection) async throws -> [String] {
-        let reply: ListReply = try await client.call("org.statusd.monitor.List")
+        let reply: MonitorInterface.ListReply = try await client.call("org.statusd.monitor.List")
         return reply.servers.map(\.name.rawValue)
     }
 
@@ -141,7 +141,7 @@ import Varlink
             #expect(fixture.state("b")?.status?.level == .warning)
             #expect(try await names(client) == ["a", "b"])
             for changes in [true, false] {
-                let reply: SelectReply = try await client.call(
+                let reply: MonitorInterface.SelectReply = try await client.call(
                     "org.statusd.monitor.Select", { $0.member("server", "b") })
                 #expect(reply.changed == changes)
                 #expect(reply.server?.headline == "Signed In")

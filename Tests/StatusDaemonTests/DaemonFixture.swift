@@ -26,7 +26,7 @@ final class DaemonFixture {
     /// The IDs of the existing users.
     var users: [String: UInt32] = ["alice": 1000]
     /// The warnings of the last reload.
-    private(set) var warnings: [Failure] = []
+    private(set) var warnings: [MonitorInterface.Failure] = []
     /// The server that the last configuration selected.
     private(set) var selected: String?
     /// The ID of the group statusd; nil if the group does not exist.

@@ -43,7 +43,7 @@ import Varlink
         try expectDescribed("Cursor", event.cursor)
         try expectDescribed("Server", server)
         try expectDescribed("Status", try #require(server.status))
-        try expectDescribed("Failure", Failure(file: "/etc/f", line: 1, server: "db", reason: "r"))
+        try expectDescribed("Failure", MonitorInterface.Failure(file: "/etc/f", line: 1, server: "db", reason: "r"))
     }
 
     /// A server in which no member has its default value.
@@ -95,7 +95,9 @@ import Varlink
         ])
     func faults(_ json: String, _ member: String) {
         let error = #expect(throws: JSONError.self) {
-            try JSONReader.read(Array(json.utf8)) { reader throws(JSONError) in try PostParameters(from: &reader) }
+            try JSONReader.read(Array(json.utf8)) { reader throws(JSONError) in
+                try MonitorInterface.PostParameters(from: &reader)
+            }
         }
         #expect(error?.member == member)
     }

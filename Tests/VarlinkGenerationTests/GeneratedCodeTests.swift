@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
+import TestSupport
 import Testing
 import Varlink
 
@@ -13,13 +14,13 @@ import Varlink
             #expect(thing.grade == .brandNew)
             #expect(thing.parts.map(\.name) == ["leg"])
             #expect(thing.parts.first?.type == nil)
-            #expect(thing.type == Thing.TypeValue(kind: .made, weight: 1.5))
+            #expect(thing.type == ShopInterface.Thing.TypeValue(kind: .made, weight: 1.5))
             #expect(thing.tags == ["a", "b"])
             #expect(try thing.notes["n"]?.value([String: Int].self) == ["x": 1])
             #expect(thing.shape == [.init(x: 1, y: 2)])
             let clash = try await client.clash(
                 key: "k", reader: "r", writer: "w", limit: 3, silence: 0, connection: "c", selfValue: true, struct: 1)
-            #expect(clash == ClashReply(key: "rw", call: 3))
+            #expect(clash == ShopInterface.ClashReply(key: "rw", call: 3))
             #expect(try await client.buy(name: .table, price: Cents(7)).receiptNumber == 7)
         }
     }
@@ -37,11 +38,16 @@ import Varlink
         }
     }
 
-    @Test("an error that is not in the interface closes the connection")
-    func foreignError() async throws {
-        try await Shop.run { client, _ in
+    @Test(
+        "an error that is not in the interface, or that cannot be a reply, is logged and closes the connection",
+        arguments: [
+            ("bug", "cannot answer a call: CancellationError()"), ("own bug", "cannot answer a call: cancelled"),
+        ])
+    func foreignError(_ name: String, _ message: String) async throws {
+        let recorder = LogRecorder()
+        try await Shop.run(logger: recorder.logger) { client, _ in
             do throws(ShopError) {
-                _ = try await client.find(name: "bug")
+                _ = try await client.find(name: name)
                 Issue.record("there is a reply")
             } catch {
                 guard case .connection(let lost) = error, lost.code == .closed else {
@@ -50,6 +56,14 @@ import Varlink
                 }
             }
         }
+        #expect(recorder.entries.map(\.message) == [message])
+        #expect(recorder.entries.map(\.metadata) == [["method": "org.example.shop.Find"]])
+    }
+
+    @Test("a type of a description does not replace a type of Swift with the same name")
+    func swiftNames() async {
+        let done = await Task { ShopInterface.Task(done: true) }.value
+        #expect(done.done)
     }
 
     @Test("replies of a method called with more arrive one by one, and end with the last or an error")

@@ -15,7 +15,7 @@ import VarlinkGeneration
     func names() throws {
         let plain = try code("method GetURLOf(client_id: int) -> ()")
         #expect(plain.contains("\nprotocol ABService: VarlinkInterface {"))
-        #expect(plain.contains("func getURLOf(_ parameters: GetURLOfParameters,"))
+        #expect(plain.contains("func getURLOf(_ parameters: ABInterface.GetURLOfParameters,"))
         #expect(plain.contains("var clientId: Int\n"))
         #expect(try code("method URLOf() -> ()").contains("func urlOf("))
         let named = try code("method Get() -> ()", "prefix X\naccess package\nimport M")
@@ -27,8 +27,8 @@ import VarlinkGeneration
     func documentation() throws {
         let text = try code("# Says it.\n#\n# Twice.\nmethod Say(\n  # What.\n  it: string) -> ()")
         #expect(text.contains("    /// Says it.\n    ///\n    /// Twice.\n    func say("))
-        #expect(text.contains("    /// What.\n    var it: String\n"))
-        #expect(try code("type T (it: int)").contains("Hashable {\n    var it: Int\n"))
+        #expect(text.contains("        /// What.\n        var it: String\n"))
+        #expect(try code("type T (it: int)").contains("Hashable {\n        var it: Int\n"))
     }
 
     @Test("a service admits every call, unless the options list methods that only read")
@@ -68,6 +68,14 @@ import VarlinkGeneration
             ("method A() -> ()", "type B C", "options name the type “B”, which org.example.a-b does not have"),
             ("method A() -> ()", "field A.x C", "options name the field “A.x”, which org.example.a-b does not have"),
             ("method A(a_b: int, aB: int) -> ()", "", "two members of A have the same Swift name “aB”"),
+            (
+                "type AReply (x: int)\nmethod A() -> (x: int)", "",
+                "two members of org.example.a-b need the Swift type AReply; map one to another with the option “type”"
+            ),
+            (
+                "type ABInterface (x: int)\nmethod A() -> ()", "",
+                "the type ABInterface has the name of its interface's Swift type; set the option “prefix”"
+            ),
         ])
     func refuses(_ members: String, _ options: String, _ reason: String) {
         let error = #expect(throws: GenerationError.self) { try code(members, options) }

@@ -32,11 +32,12 @@ final class Shop: ShopService {
 
     func find(_ parameters: FindParameters, _ call: ShopCall<FindReply>) throws {
         if parameters.name == "bug" { throw CancellationError() }
+        if parameters.name == "own bug" { throw ShopError.cancelled }
         guard parameters.name == "chair" else { throw ShopError.notFound(name: parameters.name, similar: ["chair"]) }
-        let leg = Thing(name: "leg", parts: [], tags: [], notes: [:])
+        let leg = ShopInterface.Thing(name: "leg", parts: [], tags: [], notes: [:])
         call.reply(
             FindReply(
-                thing: Thing(
+                thing: ShopInterface.Thing(
                     name: "chair", grade: .brandNew, parts: [leg], type: .init(kind: .made, weight: 1.5),
                     tags: ["b", "a"], notes: ["n": JSONText(["x": 1])], shape: [.init(x: 1, y: 2)])))
     }
@@ -80,11 +81,14 @@ final class Shop: ShopService {
     }
 
     /// Runs the service during `body`, which gets a client.
-    static func run(_ body: @EventLoop @Sendable (ShopClient, Shop) async throws -> Void) async throws {
+    static func run(
+        logger: Logger = Logger(label: "shop") { _ in SwiftLogNoOpLogHandler() },
+        _ body: @EventLoop @Sendable (ShopClient, Shop) async throws -> Void
+    ) async throws {
         let shop = Shop()
         let service = VarlinkService(
             info: .init(vendor: "Example", product: "shop", version: "1", url: "https://example.org/"),
-            interfaces: [shop], listeners: [], logger: Logger(label: "shop") { _ in SwiftLogNoOpLogHandler() })
+            interfaces: [shop], listeners: [], logger: logger)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await service.run() }
             try await body(try client(of: service), shop)

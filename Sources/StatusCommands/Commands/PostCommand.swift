@@ -19,7 +19,7 @@ enum PostCommand {
         isChange: true
     ) { context in
         let arguments = context.arguments
-        let reply: PostReply
+        let reply: MonitorInterface.PostReply
         do {
             reply = try await context.client.post(
                 server: arguments[name], text: arguments[text], level: arguments[level] ?? .ok)

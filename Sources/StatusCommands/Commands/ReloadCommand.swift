@@ -37,7 +37,9 @@ enum ReloadCommand {
         }
     }
 
-    private static func show(_ reply: ReloadReply, _ isDryRun: Bool, on terminal: Terminal) -> ExitStatus {
+    private static func show(_ reply: MonitorInterface.ReloadReply, _ isDryRun: Bool, on terminal: Terminal)
+        -> ExitStatus
+    {
         if terminal.isJSON {
             terminal.json(reply)
         } else {
@@ -70,7 +72,7 @@ enum PlanText {
     /// One line for each kind of change, and one if another server is selected.
     ///
     /// - Parameter all: whether a line names all servers, as before a decision.
-    static func lines(of reply: ReloadReply, all: Bool = false) -> [String] {
+    static func lines(of reply: MonitorInterface.ReloadReply, all: Bool = false) -> [String] {
         [("added", reply.added), ("changed", reply.changed), ("removed", reply.removed)].compactMap { word, names in
             names.isEmpty ? nil : "\(word): \(list(names, atMost: all ? .max : namesPerLine))"
         } + (reply.selected.map { ["selected: \(VisibleText.escape($0))"] } ?? [])

@@ -22,7 +22,7 @@ enum StatusCommand {
     ) { context in
         if context.arguments[all] { return try await count(context) }
         let names = context.arguments[Options.servers]
-        var replies: [Result<DescribeReply, CommandFailure>] = []
+        var replies: [Result<MonitorInterface.DescribeReply, CommandFailure>] = []
         // All replies come before the first is written, because the command may be repeated if the daemon restarts.
         for name in names.isEmpty ? [nil] : names.map(Optional.some) {
             replies.append(try await describe(name, context, isOneOfSeveral: names.count > 1))
@@ -72,7 +72,7 @@ enum StatusCommand {
     /// If it is one of several, it need not exist.
     private static func describe(
         _ name: String?, _ context: ClientCommand.Context, isOneOfSeveral: Bool
-    ) async throws -> Result<DescribeReply, CommandFailure> {
+    ) async throws -> Result<MonitorInterface.DescribeReply, CommandFailure> {
         do throws(MonitorError) {
             return .success(try await context.client.describe(server: name))
         } catch .noSuchServer(let name, let reason) where isOneOfSeveral {

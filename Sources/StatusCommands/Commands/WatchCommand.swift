@@ -45,8 +45,8 @@ enum WatchCommand {
         if arguments[Options.json] { throw InvalidUsage("give --output or --json, not both") }
     }
 
-    private static func parameters(_ arguments: ParsedArguments) -> WatchParameters {
-        WatchParameters(
+    private static func parameters(_ arguments: ParsedArguments) -> MonitorInterface.WatchParameters {
+        MonitorInterface.WatchParameters(
             server: arguments[Options.anyServer], all: arguments[Options.all] ? true : nil,
             updates: arguments[updates] ? true : nil)
     }

@@ -29,7 +29,7 @@ struct EventFollower {
     }
 
     private let session: Session
-    private var parameters: WatchParameters
+    private var parameters: MonitorInterface.WatchParameters
     private let resumes: Bool
     /// Whether the server may be missing without an error.
     private let takesAnyName: Bool
@@ -39,7 +39,7 @@ struct EventFollower {
     ///   - client: the first connection, if there is one.
     ///   - resumes: whether a stream continues where the one before broke; otherwise it begins with a snapshot.
     init(
-        _ parameters: WatchParameters, at address: DaemonAddress, _ persistence: Session.Persistence,
+        _ parameters: MonitorInterface.WatchParameters, at address: DaemonAddress, _ persistence: Session.Persistence,
         resumes: Bool = true, continuing client: MonitorClient? = nil
     ) {
         session = Session(to: address, persistence, continuing: client)

@@ -33,7 +33,8 @@ final class ListWatcher {
         let clock = try context.terminal.canMoveCursor ? TickingClock { redrawing.needsDrawing() } : nil
         defer { withExtendedLifetime((resized, clock)) {} }
         var follower = EventFollower(
-            WatchParameters(all: true), at: context.address, .unlimited, resumes: false, continuing: context.client)
+            MonitorInterface.WatchParameters(all: true), at: context.address, .unlimited, resumes: false,
+            continuing: context.client)
         try await follower.run { step in
             await take(step)
             redrawing.needsDrawing()

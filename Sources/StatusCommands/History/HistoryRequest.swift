@@ -39,7 +39,7 @@ struct HistoryRequest {
     @EventLoop
     private func replies(
         of server: ServerName?, limit: Int?, from client: MonitorClient
-    ) throws(MonitorError) -> MethodReplies<HistoryReply, MonitorError> {
+    ) throws(MonitorError) -> MethodReplies<MonitorInterface.HistoryReply, MonitorError> {
         try client.historyReplies(
             server: server, all: server == nil ? true : nil, since: period.since, until: period.until, level: level,
             limit: limit, selections: selections, silence: VarlinkConnection.replyTimeout)

@@ -51,7 +51,7 @@ struct HistorySummary {
 }
 
 extension StatusSummary {
-    fileprivate init(_ reply: SummaryReply) throws {
+    fileprivate init(_ reply: MonitorInterface.SummaryReply) throws {
         guard let server = ServerName(reply.server), let since = Timestamp(reply.since),
             let until = Timestamp(reply.until), reply.buckets.count <= SummaryText.mostParts
         else { throw VarlinkClientError(.malformedReply, "the daemon sent an invalid summary") }

@@ -121,7 +121,7 @@ final class TopProgram {
     private func follow() async {
         do {
             var follower = EventFollower(
-                WatchParameters(all: true, updates: true), at: context.address, .unlimited,
+                MonitorInterface.WatchParameters(all: true, updates: true), at: context.address, .unlimited,
                 resumes: false, continuing: context.client)
             try await follower.run { step in
                 model.apply(step)

@@ -49,7 +49,8 @@ final class ReadingThread {
         }
         if case .success(let read) = result, !isTrial { former = read }
         return result
-            ?? .failure(unanswered("timed out after \(timeout.text); check which file or user database does not answer"))
+            ?? .failure(
+                unanswered("timed out after \(timeout.text); check which file or user database does not answer"))
     }
 
     /// Waits until no thread is reading; returns false on a timeout.

@@ -29,7 +29,7 @@ struct ReloadPlan {
     /// The servers after the steps, before the configured server is selected.
     private(set) var servers: FollowedServers
     /// The reply that reports the steps, and the selection after them.
-    private(set) var reply = ReloadReply(added: [], changed: [], removed: [], failed: [], warnings: [])
+    private(set) var reply = MonitorInterface.ReloadReply(added: [], changed: [], removed: [], failed: [], warnings: [])
 
     /// Compares the followed servers, one of which may be selected, with a new configuration.
     init(from old: FollowedServers, selected: ServerName?, to read: ReadConfiguration) {
@@ -115,8 +115,8 @@ struct ReloadPlan {
             ?? selected.flatMap { steps[$0] == .remove ? nil : $0 }
         if next != selected { reply.selected = next?.rawValue }
         if next == nil { reply.deselected = selected?.rawValue }
-        reply.failed = read.errors.map(Failure.init)
-        reply.warnings = read.warnings.map(Failure.init)
+        reply.failed = read.errors.map(MonitorInterface.Failure.init)
+        reply.warnings = read.warnings.map(MonitorInterface.Failure.init)
         warnOfRefusals(to: old.unconfigured.filter { steps[$0] == .remove }.sorted())
         if configuration.select != old.configuration.select {
             // If clients cannot add servers, reading the configuration has already given a warning.
@@ -136,7 +136,7 @@ struct ReloadPlan {
         else { return }
         let some = names.prefix(3).map(\.rawValue).joined(separator: ", ") + (names.count > 3 ? " and others" : "")
         reply.warnings?.append(
-            Failure(
+            MonitorInterface.Failure(
                 file: origin.file, line: nil, server: nil,
                 reason:
                     "removes servers that programs had posted (\(some)), because only configured servers accept posts "
@@ -151,7 +151,8 @@ struct ReloadPlan {
     private mutating func warn(about choice: ServerName, _ effect: String) {
         guard let origin = read.configuration.selectOrigin else { return }
         reply.warnings?.append(
-            Failure(file: origin.file, line: origin.line, server: nil, reason: "“select: \(choice)” \(effect)"))
+            MonitorInterface.Failure(
+                file: origin.file, line: origin.line, server: nil, reason: "“select: \(choice)” \(effect)"))
     }
 }
 
@@ -164,7 +165,7 @@ extension ServerConfiguration {
     }
 }
 
-extension Failure {
+extension MonitorInterface.Failure {
     init(_ problem: Problem) {
         self.init(
             file: problem.origin.file, line: problem.origin.line, server: problem.server?.rawValue,

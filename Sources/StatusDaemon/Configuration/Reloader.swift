@@ -13,7 +13,7 @@ import SystemdClient
 /// during a reload share the next one.
 @EventLoop
 final class Reloader {
-    typealias Outcome = Result<ReloadReply, Problem>
+    typealias Outcome = Result<MonitorInterface.ReloadReply, Problem>
 
     private struct Waiter {
         let end: @Sendable (Outcome?) -> Void
@@ -128,7 +128,7 @@ final class Reloader {
             metadata: .of(.reloadFailed).merging(.place(of: problem)) { $1 }.merging(origin) { $1 })
     }
 
-    private func apply(_ plan: ReloadPlan, _ origin: Logger.Metadata) -> ReloadReply {
+    private func apply(_ plan: ReloadPlan, _ origin: Logger.Metadata) -> MonitorInterface.ReloadReply {
         let (reply, read) = (registry.apply(plan), plan.read)
         onReload(read)
         let changes = "\(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed"

@@ -45,7 +45,7 @@ final class ServerRegistry {
     /// Must be called in the turn in which the plan was made. A server without a step is started again if its source
     /// could not be started before, or if its notify socket is gone or reaches the wrong users.
     @discardableResult
-    func apply(_ plan: ReloadPlan) -> ReloadReply {
+    func apply(_ plan: ReloadPlan) -> MonitorInterface.ReloadReply {
         var reply = plan.reply
         let wereFailed = servers.leftovers?.file != nil
         servers = plan.servers
@@ -62,7 +62,7 @@ final class ServerRegistry {
         for (name, reason) in sources.startFailures {
             guard let origin = configuration.servers[name]?.origin else { continue }
             reply.warnings?.append(
-                Failure(
+                MonitorInterface.Failure(
                     file: origin.file, line: origin.line, server: name.rawValue,
                     reason: "cannot be followed: \(reason)"))
         }

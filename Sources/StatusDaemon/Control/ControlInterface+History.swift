@@ -102,8 +102,8 @@ private final class HistoryBuffer {
     func fill(_ changes: [Change]) { self.changes = changes[...] }
 
     /// The next reply; nil if there is none now.
-    func next() -> HistoryReply? {
-        if let change = changes.popFirst() { return HistoryReply(change: change) }
+    func next() -> MonitorInterface.HistoryReply? {
+        if let change = changes.popFirst() { return MonitorInterface.HistoryReply(change: change) }
         end()
         return nil
     }

@@ -85,7 +85,7 @@ extension ControlInterface {
     }
 }
 
-extension WaitParameters {
+extension MonitorInterface.WaitParameters {
     /// Refuses conditions that can never be met.
     fileprivate func check() throws(MonitorError) {
         if let text, (try? StatusText(text)) == nil { throw .service(.invalidParameter("text")) }

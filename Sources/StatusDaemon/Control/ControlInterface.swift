@@ -163,7 +163,7 @@ final class ControlInterface: MonitorService {
             if outcome != nil { await Self.waitUntilShown(monitor.selection, by: watcher) }
             switch outcome {
             case .success(let reply): call.reply(reply)
-            case .failure(let problem): call.fail(.reloadFailed(failed: [Failure(problem)]))
+            case .failure(let problem): call.fail(.reloadFailed(failed: [MonitorInterface.Failure(problem)]))
             case nil: call.hangUp()
             }
         }

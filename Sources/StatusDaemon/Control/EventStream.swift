@@ -26,7 +26,7 @@ final class EventStream {
 
     /// Begins the stream; throws if there is nothing to follow.
     func begin(
-        _ call: VarlinkCall, _ target: WatchTarget, _ parameters: WatchParameters,
+        _ call: VarlinkCall, _ target: WatchTarget, _ parameters: MonitorInterface.WatchParameters,
         onClose: @escaping @EventLoop () -> Void
     ) throws(LedgerError) {
         // A client that reconnects learns at once that the stream works.

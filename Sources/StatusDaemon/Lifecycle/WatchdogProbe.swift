@@ -13,7 +13,7 @@ import Varlink
 final class WatchdogProbe {
     private struct Clients {
         let poster: VarlinkConnection
-        var watcher: VarlinkReplies<PostReply>.Iterator
+        var watcher: VarlinkReplies<MonitorInterface.PostReply>.Iterator
     }
 
     private let service: VarlinkService
@@ -29,7 +29,7 @@ final class WatchdogProbe {
             var clients = try clients ?? connect()
             self.clients = nil
             let posted = try await clients.poster.call(
-                "\(ProbeInterface.name).Post", returning: PostReply.self, timeout: nil)
+                "\(ProbeInterface.name).Post", returning: MonitorInterface.PostReply.self, timeout: nil)
             while let seen = try await clients.watcher.next() {
                 guard seen.revision >= posted.revision else { continue }
                 self.clients = clients
@@ -42,7 +42,8 @@ final class WatchdogProbe {
     }
 
     private func connect() throws -> Clients {
-        let watcher = try client().stream("\(ProbeInterface.name).Watch", of: PostReply.self, timeout: nil)
+        let watcher = try client().stream(
+            "\(ProbeInterface.name).Watch", of: MonitorInterface.PostReply.self, timeout: nil)
         return Clients(poster: try client(), watcher: watcher.makeAsyncIterator())
     }
 

@@ -41,7 +41,9 @@ enum Encoding {
 
     private static func decode(_ text: [UInt8], _ count: Int) throws {
         for _ in 0..<count {
-            _ = try JSONReader.read(text) { reader throws(JSONError) in try PostParameters(from: &reader) }
+            _ = try JSONReader.read(text) { reader throws(JSONError) in
+                try MonitorInterface.PostParameters(from: &reader)
+            }
         }
     }
 }

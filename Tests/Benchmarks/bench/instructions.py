@@ -33,7 +33,7 @@ SINGLE_UPDATES = 1000
 AREAS = {
     "an update from the socket to the stream": None,
     "handling a call": "Varlink.ServerConnection.(handle in",
-    "decoding a post's parameters": "StatusInterface.PostParameters.init(from:",
+    "decoding a post's parameters": "StatusInterface.MonitorInterface.PostParameters.init(from:",
     "posting to the monitor": "StatusMonitor.StatusMonitor.post(_: StatusModel.StatusText",
     "the journal's account of it": "StatusDaemon.ChangeRecorder.read()",
     "writing it to a stream": "StatusDaemon.EventStream.(produce in",

@@ -8,14 +8,18 @@ import StatusModel
 /// The parameters and replies of org.statusd.monitor.
 enum MonitorFuzzing {
     private static let parameters: [any JSONStructure.Type] = [
-        DescribeParameters.self, SelectParameters.self, WatchParameters.self, PostParameters.self,
-        ForgetParameters.self, RefreshParameters.self, WaitParameters.self, ReloadParameters.self,
-        HistoryParameters.self, SummaryParameters.self,
+        MonitorInterface.DescribeParameters.self, MonitorInterface.SelectParameters.self,
+        MonitorInterface.WatchParameters.self, MonitorInterface.PostParameters.self,
+        MonitorInterface.ForgetParameters.self, MonitorInterface.RefreshParameters.self,
+        MonitorInterface.WaitParameters.self, MonitorInterface.ReloadParameters.self,
+        MonitorInterface.HistoryParameters.self, MonitorInterface.SummaryParameters.self,
     ]
 
     private static let replies: [any JSONStructure.Type] = [
-        ListReply.self, DescribeReply.self, SelectReply.self, WatchReply.self, PostReply.self, RefreshReply.self,
-        WaitReply.self, ReloadReply.self, GetCursorReply.self, HistoryReply.self, SummaryReply.self,
+        MonitorInterface.ListReply.self, MonitorInterface.DescribeReply.self, MonitorInterface.SelectReply.self,
+        MonitorInterface.WatchReply.self, MonitorInterface.PostReply.self, MonitorInterface.RefreshReply.self,
+        MonitorInterface.WaitReply.self, MonitorInterface.ReloadReply.self, MonitorInterface.GetCursorReply.self,
+        MonitorInterface.HistoryReply.self, MonitorInterface.SummaryReply.self,
     ]
 
     /// Reads the parameters of a call as those of every method.
@@ -32,7 +36,7 @@ enum MonitorFuzzing {
         func check<Value: JSONStructure>(_ type: Value.Type) {
             guard let value = try? JSONReader.readReply(message, reply.parameters, as: type) else { return }
             MessageFuzzing.expectStable(value)
-            (value as? WatchReply).map { checkTexts($0.event) }
+            (value as? MonitorInterface.WatchReply).map { checkTexts($0.event) }
         }
         for type in replies { check(type) }
         if let name = reply.error { checkError(name, reply.parameters.map { Array(message[$0]) } ?? Array("{}".utf8)) }
