@@ -20,6 +20,7 @@ extern void *_Nullable memmem(
     EACH(easy_cleanup) \
     EACH(easy_setopt) \
     EACH(easy_getinfo) \
+    EACH(easy_header) \
     EACH(easy_strerror) \
     EACH(slist_append) \
     EACH(slist_free_all) \
@@ -104,13 +105,6 @@ static inline long statusd_curl_get_long(
     const struct statusd_curl *_Nonnull curl, CURL *_Nonnull easy, CURLINFO info
 ) {
     long value = 0;
-    return curl->easy_getinfo(easy, info, &value) ? 0 : value;
-}
-
-static inline curl_off_t statusd_curl_get_offset(
-    const struct statusd_curl *_Nonnull curl, CURL *_Nonnull easy, CURLINFO info
-) {
-    curl_off_t value = 0;
     return curl->easy_getinfo(easy, info, &value) ? 0 : value;
 }
 

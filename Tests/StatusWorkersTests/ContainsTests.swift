@@ -14,4 +14,11 @@ import Testing
     func contains(_ body: String, _ text: String, _ isThere: Bool) {
         #expect(HTTPTransfer.contains(Array(body.utf8), text) == isThere)
     }
+
+    @Test(
+        "a search from an index finds what begins there or later",
+        arguments: [(-3, true), (0, true), (2, true), (3, false)])
+    func start(_ index: Int, _ isThere: Bool) {
+        #expect(HTTPTransfer.contains(Array("a ready".utf8), "ready", from: index) == isThere)
+    }
 }

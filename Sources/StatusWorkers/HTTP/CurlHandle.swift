@@ -85,7 +85,17 @@ final class CurlHandle {
         statusd_curl_get_string(curl.functions, easy, info).map { String(cString: $0) } ?? ""
     }
 
-    var duration: Duration { .microseconds(statusd_curl_get_offset(curl.functions, easy, CURLINFO_TOTAL_TIME_T)) }
+    /// Returns the values of a field in the header of the last response.
+    func values(of field: String) -> [String] {
+        var values: [String] = []
+        var header: UnsafeMutablePointer<curl_header>?
+        while curl.functions.pointee.easy_header(easy, field, values.count, UInt32(CURLH_HEADER), -1, &header)
+            == CURLHE_OK, let value = header?.pointee.value
+        {
+            values.append(String(cString: value))
+        }
+        return values
+    }
 
     /// The certificates that the server sent, its own first; only with `CURLOPT_CERTINFO`.
     var certificates: [Certificate] {

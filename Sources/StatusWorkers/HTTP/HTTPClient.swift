@@ -49,9 +49,17 @@ final class HTTPClient {
         return transfer.handle.certificates
     }
 
+    /// How long to receive what does not matter any more.
+    ///
+    /// Otherwise most servers would see that the connection ends within their response.
+    private static let farewell = Duration.milliseconds(250)
+
     /// Runs a transfer until its end or its timeout, which libcurl itself may exceed after a redirect.
+    ///
+    /// It also ends soon after there is a verdict.
     private func run(_ transfer: HTTPTransfer, within limit: Duration) throws(HTTPFailure) -> CURLcode {
-        let (end, processorEnd) = (SuspendingClock.now + limit, Self.processorTime + Self.processorLimit)
+        var end = SuspendingClock.now + limit
+        let processorEnd = Self.processorTime + Self.processorLimit
         let functions = curl.functions.pointee
         guard functions.multi_add_handle(multi, transfer.handle.easy) == CURLM_OK else {
             throw HTTPFailure(reason: "out of memory", isLocal: true)
@@ -61,6 +69,7 @@ final class HTTPClient {
         while true {
             guard functions.multi_perform(multi, &running) == CURLM_OK else { return CURLE_FAILED_INIT }
             if let message = functions.multi_info_read(multi, &left)?.pointee { return message.data.result }
+            if let time = transfer.judgeBody() { end = min(end, time + Self.farewell) }
             let time = end - .now
             if time <= .zero { return CURLE_OPERATION_TIMEDOUT }
             if Self.processorTime > processorEnd {

@@ -29,8 +29,9 @@ extension HTTPTransfer {
     /// Returns the reason why there is no response, as a phrase.
     func reason(_ code: CURLcode) -> String {
         switch code {
+        // libcurl treats a closed connection like the end of the header.
+        case CURLE_OK: Self.closedWithin
         case CURLE_WRITE_ERROR where isHeaderTooLarge: Self.largeHeader
-        case CURLE_WRITE_ERROR where hasCoding: "the response has a transfer encoding that was not requested"
         // libcurl reports this if a line of the header is too long.
         case CURLE_OUT_OF_MEMORY: Self.largeHeader
         case CURLE_OPERATION_TIMEDOUT: timeoutReason
@@ -42,6 +43,7 @@ extension HTTPTransfer {
         case CURLE_WEIRD_SERVER_REPLY: "the response is not HTTP"
         case CURLE_GOT_NOTHING: Self.closedUnanswered
         case CURLE_PARTIAL_FILE: Self.closedWithin
+        case CURLE_BAD_CONTENT_ENCODING: encodingReason(code)
         case CURLE_SSL_CACERT_BADFILE:
             request.certificateAuthority.map { "cannot read certificates from \($0): no certificate in the file" }
                 ?? "cannot read the system's certificates; install the package ca-certificates, or make them readable"
@@ -66,9 +68,17 @@ extension HTTPTransfer {
         }
     }
 
+    /// The reason why an encoding cannot be decoded.
+    private func encodingReason(_ code: CURLcode) -> String {
+        // From libcurl 8.12 on, its text for what `hasCoding` finds.
+        handle.text(of: code).contains("Transfer-Encoding")
+            ? Self.unrequestedCoding : "cannot decode the content encoding \(contentEncoding ?? "") of the response"
+    }
+
     private static let largeHeader = "the response header is too large"
+    static let unrequestedCoding = "the response has a transfer encoding that was not requested"
     private static let closedUnanswered = "connection closed without a response"
-    static let closedWithin = "connection closed before the end of the response"
+    private static let closedWithin = "connection closed before the end of the response"
 
     /// Returns the resource that this host lacked to try an address: a descriptor, memory or a port.
     func shortage(_ code: CURLcode) -> String? {

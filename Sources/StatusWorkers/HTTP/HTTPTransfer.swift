@@ -9,16 +9,19 @@ import SourceKinds
 final class HTTPTransfer {
     let request: HTTPRequest
     let handle: CurlHandle
-    private let began = SuspendingClock.now
+    let began = SuspendingClock.now
+    /// How much of the timeout is left.
     var timeLeft: Duration { request.timeout - (.now - began) }
     /// The attempts to connect to the last host that was looked up; nil if there is none.
     private(set) var attempts: ConnectionAttempts?
-    private var body: [UInt8] = []
-    private var isBodyCut = false
+    /// The outcome that the rest of the response cannot change, if any.
+    var verdict: (outcome: HTTPOutcome, time: SuspendingClock.Instant)?
+    private(set) var body: [UInt8] = []
+    /// How many bytes of the body have been searched.
+    var searched = 0
+    private(set) var isBodyCut = false
     private var headerBytes = 0
-    /// Whether the response has a transfer encoding that was not requested.
-    private(set) var hasCoding = false
-    private var isHeaderComplete = false
+    private(set) var isHeaderComplete = false
     /// The number of redirects before the last response began; nil if no response has begun.
     private var redirectsBefore: Int?
     /// Whether the final response has begun, and not only a redirect to it.
@@ -28,7 +31,7 @@ final class HTTPTransfer {
     var isHeaderTooLarge: Bool { headerBytes > Self.headerLimit }
 
     /// The maximum length of a body in bytes; the connection is closed after that.
-    private static let bodyLimit = 1 << 20
+    static let bodyLimit = 1 << 20
     /// The maximum size in bytes of all headers and trailers of a transfer.
     ///
     /// libcurl itself limits only headers before a body.
@@ -113,6 +116,8 @@ final class HTTPTransfer {
         if Self.methodsWithBody.contains(request.method) { headers.insert("Content-Type:", at: 0) }
         // libcurl sends a field without a value only if it ends in a semicolon.
         handle.set(CURLOPT_HTTPHEADER, headers.map { $0.hasSuffix(": ") ? $0.dropLast(2) + ";" : $0 })
+        // All encodings that libcurl knows; the request names those that are configured.
+        if request.settings.sends("Accept-Encoding") { handle.set(CURLOPT_ACCEPT_ENCODING, "") }
         // Keeps the cookies of this transfer. libcurl would send them next to configured ones, in a second field.
         if !request.settings.sends("Cookie") { handle.set(CURLOPT_COOKIEFILE, "") }
         handle.set(CURLOPT_FOLLOWLOCATION, request.redirects > 0 ? 1 : 0)
@@ -155,62 +160,21 @@ final class HTTPTransfer {
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
         headerBytes += line.count
         // Informational responses may come first. Lines after a body are trailer fields.
-        if body.isEmpty, Self.text(line.prefix(5)) == "http/" {
+        if body.isEmpty, String(decoding: line.prefix(5), as: UTF8.self).lowercased() == "http/" {
             isHeaderComplete = false
             redirectsBefore = handle.number(CURLINFO_REDIRECT_COUNT)
         }
-        if line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) {
+        if !isHeaderComplete, line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) {
             isHeaderComplete = true
             // A GET follows (RFC 9110, section 15.4.4), but libcurl would repeat a method that it does not know.
-            if handle.number(CURLINFO_RESPONSE_CODE) == 303 { handle.set(CURLOPT_CUSTOMREQUEST, nil as String?) }
+            if statusCode == 303 { handle.set(CURLOPT_CUSTOMREQUEST, nil as String?) }
+            if !isIntermediate {
+                judgeHeader()
+                // libcurl would decode it, and a few bytes could expand to any number.
+                if hasCoding { return 0 }
+            }
         }
-        if Self.isCoding(line) { hasCoding = true }
-        return isHeaderTooLarge || hasCoding ? 0 : line.count
-    }
-
-    /// Whether a line of the header announces a transfer encoding that was not requested.
-    ///
-    /// libcurl would decode it, and a few bytes could expand to any number.
-    private static func isCoding(_ line: UnsafeRawBufferPointer) -> Bool {
-        let name = "transfer-encoding"
-        guard text(line.prefix(name.utf8.count)) == name else { return false }
-        let rest = line.dropFirst(name.utf8.count).filter { !" \t\r\n".utf8.contains($0) }
-        return rest.first == UInt8(ascii: ":")
-            && text(rest.prefix(64)) != ":chunked"
-    }
-
-    private static func text(_ bytes: some Collection<UInt8>) -> String {
-        String(decoding: bytes, as: UTF8.self).lowercased()
-    }
-
-    /// Returns the outcome of a transfer that the certificate did not end.
-    func outcome(_ code: CURLcode) -> HTTPOutcome {
-        guard code == CURLE_OK || code == CURLE_WRITE_ERROR && isBodyCut else {
-            if let shortage = shortage(code) { return HTTPFailure(reason: shortage, isLocal: true).outcome }
-            return HTTPFailure(reason: reason(code), isLocal: code == CURLE_SSL_CACERT_BADFILE).outcome
-        }
-        // libcurl treats a closed connection like the end of the header.
-        guard isHeaderComplete else { return HTTPFailure(reason: Self.closedWithin).outcome }
-        let statusCode = handle.number(CURLINFO_RESPONSE_CODE)
-        guard request.statusCodes.contains(where: { $0.contains(statusCode) }) else {
-            return .unexpected(reason: "expected \(expectedCodes), got \(statusCode)")
-        }
-        if let text = request.contains, !Self.contains(body, text) {
-            let searched = isBodyCut ? "the first \(Self.bodyLimit / 1024) KiB of the response" : "the response"
-            return .unexpected(reason: "expected “\(text)”, not found in \(searched)")
-        }
-        return .expected(statusCode: statusCode, duration: handle.duration)
-    }
-
-    /// Whether the bytes contain a text; takes linear time (memmem(3)).
-    static func contains(_ bytes: [UInt8], _ text: String) -> Bool {
-        let part = Array(text.utf8)
-        return memmem(bytes, bytes.count, part, part.count) != nil
-    }
-
-    private var expectedCodes: String {
-        request.statusCodes.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)-\($0.upperBound)" }
-            .joined(separator: ", ")
+        return isHeaderTooLarge ? 0 : line.count
     }
 
     /// The last URL, after redirects.

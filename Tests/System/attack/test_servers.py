@@ -51,7 +51,8 @@ def flood(answer):
 def endless_trailer():
     start = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n"
     with listener(flood((start, b"a: b\r\n" * 10_000))) as port:
-        with Daemon(f"servers: {{ web: {{ http: 'http://127.0.0.1:{port}/', timeout: 5s, interval: 100ms }} }}\n") as daemon:
+        check = f"{{ http: {{ url: 'http://127.0.0.1:{port}/', contains: b }}, timeout: 5s, interval: 100ms }}"
+        with Daemon(f"servers: {{ web: {check} }}\n") as daemon:
             with Bystander(daemon) as bystander:
                 eventually(lambda: daemon.text("web") == "the response header is too large", "a refused answer")
                 time.sleep(DURATION)

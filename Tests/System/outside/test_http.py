@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""http: methods, redirects, cookies, and the reasons why a host cannot be reached."""
+"""http: methods, redirects, cookies, encodings, bodies without an end, and the reasons why a host cannot be reached."""
 
 import contextlib
 import email
+import gzip
+import itertools
 import os
 import sys
+import zlib
 
 from harness.daemon import Daemon
-from harness.expect import Skip, equal
+from harness.expect import Skip, equal, eventually
 from harness.runner import test
 from harness.servers import listener
 
 from .test_network_checks import expect, in_small_network, of_host, once
 
+# Longer than `expect` waits: whoever waits for the timeout fails.
+PATIENT = "timeout: 60s"
+
 
 @contextlib.contextmanager
-def answering(*answers):
+def answering(*answers, until_closed=False):
     """A server that sends the pieces of `answer(method, path, headers)`, and closes the connection after the last one.
 
     Yields the ports, one for each of the answers, and the requests: method, path and header of each.
@@ -36,7 +42,9 @@ def answering(*answers):
                 headers = email.message_from_string(fields)
                 requests.append((method, path, headers))
                 for piece in answer(method, path, headers):
-                    connection.sendall(piece)
+                    piece(connection) if callable(piece) else connection.sendall(piece)
+                if until_closed:
+                    connection.recv(1)
 
         return handle
 
@@ -121,6 +129,146 @@ def configured_cookie():
         with Daemon(once(f"web: {{ http: {{ url: 'http://127.0.0.1:{port}', headers: {{ cookie: key=a }} }} }}")) as daemon:
             expect(daemon, "web", "ok", "HTTP 200 in ")
         equal([headers.get_all("Cookie") for *_, headers in requests], [["key=a"]] * 2)
+
+
+def chunk(data):
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+@test("http: a body without an end does not delay a result that the rest cannot change")
+def endless_bodies():
+    chunked = b"HTTP/1.1 %d Text\r\nTransfer-Encoding: chunked\r\n\r\n"
+    ways = {
+        "stream": lambda code: itertools.chain([b"HTTP/1.1 %d Text\r\n\r\n" % code], [b"data: ready\n"]),
+        "chunks": lambda code: itertools.chain([chunked % code], itertools.repeat(chunk(b"ready"), 3)),
+        "length": lambda code: [b"HTTP/1.1 %d Text\r\nContent-Length: 99\r\n\r\nready" % code],
+        "silent": lambda code: [chunked % code],
+        "continue": lambda code: [b"HTTP/1.1 100 Continue\r\n\r\n" + chunked % code + chunk(b"ready")],
+        "pieces": lambda code: [chunked % code + chunk(b"re"), chunk(b"a"), chunk(b"dy")],
+    }
+
+    def answer(method, path, headers):
+        _, way, code = path.split("/")
+        return ways[way](int(code))
+
+    with answering(answer, until_closed=True) as ((port,), _):
+        def server(name, path, more=""):
+            return f"{name}: {{ {PATIENT}, http: {{ url: 'http://127.0.0.1:{port}/{path}'{more} }} }}"
+
+        lines = []
+        for way in ways:
+            lines += [server(f"any-{way}", f"{way}/200"), server(f"bad-{way}", f"{way}/503", ", contains: ready"),
+                      server(f"odd-{way}", f"{way}/304"), server(f"head-{way}", f"{way}/200", ", method: HEAD")]
+            if way != "silent":
+                lines.append(server(f"has-{way}", f"{way}/200", ", contains: ready"))
+        lines.append(server("switch", "silent/101", ", status: 101"))
+        lines.append(f"late: {{ timeout: 300ms, http: {{ url: 'http://127.0.0.1:{port}/stream/200', contains: steady }} }}")
+        with Daemon(once(*lines)) as daemon:
+            for way in ways:
+                expect(daemon, f"any-{way}", "ok", "HTTP 200 in ")
+                expect(daemon, f"head-{way}", "ok", "HTTP 200 in ")
+                expect(daemon, f"bad-{way}", "critical", "expected 200-299, got 503")
+                expect(daemon, f"odd-{way}", "critical", "expected 200-299, got 304")
+                if way != "silent":
+                    expect(daemon, f"has-{way}", "ok", "HTTP 200 in ")
+            expect(daemon, "switch", "ok", "HTTP 101 in ")
+            expect(daemon, "late", "critical", "the response was not complete within 300ms")
+
+
+@test("http: a server that sends a body to its end is not cut off, although the rest cannot change the result")
+def polite_end():
+    ends = []
+
+    def answer(method, path, headers):
+        yield b"HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n"
+        for _ in range(30):
+            yield b"x" * 10_000
+        # After unread data, the connection would end with a reset.
+        yield lambda connection: connection.recv(1) == b"" and ends.append(path)
+
+    with answering(answer) as ((port,), _):
+        with Daemon(once(f"web: {{ http: 'http://127.0.0.1:{port}/web' }}",
+                         f"bad: {{ http: {{ url: 'http://127.0.0.1:{port}/bad', status: 503 }} }}")) as daemon:
+            expect(daemon, "web", "ok", "HTTP 200 in ")
+            expect(daemon, "bad", "critical", "expected 503, got 200")
+            for name in "web", "bad":
+                # A server that is slower than the check waits gets a reset, so one end of several counts.
+                eventually(lambda name=name: daemon.ctl("refresh", name) and f"/{name}" in ends, f"an orderly end of {name}")
+
+
+@test("http: a body that ends too early is reported if the text might have been in the rest")
+def short_body():
+    start = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"
+    with answering(lambda *_: [start]) as ((port,), _):
+        url = f"http://127.0.0.1:{port}/"
+        with Daemon(once(f"any: {{ http: {url} }}", f"there: {{ http: {{ url: {url}, contains: bc }} }}",
+                         f"rest: {{ http: {{ url: {url}, contains: d }} }}")) as daemon:
+            expect(daemon, "any", "ok", "HTTP 200 in ")
+            expect(daemon, "there", "ok", "HTTP 200 in ")
+            expect(daemon, "rest", "critical", "connection closed before the end of the response")
+
+
+@test("http: the transfer encoding identity is none; others that were not requested are not decoded")
+def transfer_encodings():
+    body, good = b"ready", ("identity", "Identity", " identity ", "identity, chunked", "chunked")
+    bad = ("gzip", "gzip, identity", "identity, gzip", "x-identity", "deflate, chunked", "br", "unknown")
+    encodings = good + bad
+
+    def answer(method, path, headers):
+        encoding = encodings[int(path[1:])]
+        yield b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: %s\r\n\r\n" % encoding.encode()
+        yield chunk(body) + chunk(b"") if "chunked" in encoding else body
+
+    with answering(answer) as ((port,), _):
+        with Daemon(once(*(f"s{number}: {{ http: {{ url: 'http://127.0.0.1:{port}/{number}', contains: ready }} }}"
+                           for number in range(len(encodings))))) as daemon:
+            for number, encoding in enumerate(encodings):
+                if encoding in good:
+                    expect(daemon, f"s{number}", "ok", "HTTP 200 in ")
+                else:
+                    expect(daemon, f"s{number}", "critical", "the response has a transfer encoding that was not requested")
+
+
+@test("http: a body in an encoding that nobody requested is named; with a configured Accept-Encoding it is decoded")
+def content_encodings():
+    body = b"all is ready"
+    # This brotli stream is not compressed.
+    bodies = {"gzip": gzip.compress(body), "x-gzip": gzip.compress(body), "deflate": zlib.compress(body),
+              "br": b"\x8b\x05\x80all is ready\x03", "gzip, gzip": gzip.compress(gzip.compress(body)), "unknown": b"?",
+              "identity": body}
+
+    def answer(method, path, headers):
+        encoding = path[1:].replace("+", ", ")
+        yield response(200, bodies[encoding], Content_Encoding=encoding)
+
+    with answering(answer) as ((port,), requests):
+        lines = []
+        for number, encoding in enumerate(bodies):
+            url = f"http://127.0.0.1:{port}/{encoding.replace(', ', '+')}"
+            lines += [f"any{number}: {{ http: {url} }}", f"raw{number}: {{ http: {{ url: {url}, contains: ready }} }}",
+                      f"no{number}: {{ http: {{ url: {url}, contains: steady }} }}",
+                      f"all{number}: {{ http: {{ url: {url}, contains: ready, headers: {{ accept-encoding: 'gzip, br' }} }} }}"]
+        with Daemon(once(*lines)) as daemon:
+            for number, encoding in enumerate(bodies):
+                expect(daemon, f"any{number}", "ok", "HTTP 200 in ")
+                named = "" if encoding == "identity" else f", whose content encoding {encoding} was not requested"
+                expect(daemon, f"no{number}", "critical")
+                equal(daemon.text(f"no{number}"), f"expected “steady”, not found in the response{named}")
+                is_plain = encoding in ("identity", "br")
+                expect(daemon, f"raw{number}", "ok" if is_plain else "critical")
+                if encoding == "unknown":
+                    expect(daemon, f"all{number}", "critical", "cannot decode the content encoding unknown of the response")
+                else:
+                    expect(daemon, f"all{number}", "ok", "HTTP 200 in ")
+        equal({headers["Accept-Encoding"] for *_, headers in requests}, {None, "gzip, br"})
+
+
+@test("http: a body that is not in its encoding is reported as such")
+def wrong_encoding():
+    with answering(lambda *_: [response(200, b"ready", Content_Encoding="gzip")]) as ((port,), _):
+        web = f"{{ url: 'http://127.0.0.1:{port}', contains: ready, headers: {{ Accept-Encoding: gzip }} }}"
+        with Daemon(once(f"web: {{ http: {web} }}")) as daemon:
+            expect(daemon, "web", "critical", "cannot decode the content encoding gzip of the response")
 
 
 @test("http: the reason is that of an address which this host can reach, if there is one")

@@ -285,9 +285,9 @@ def closed_connection():
 
             return stack.enter_context(listener(close_early))
 
-        lines = [f"{name}: {{ http: {{ url: 'https://localhost:{closing(answer)}/', ca: {authority.ca} }} }}"
+        lines = [f"{name}: {{ http: {{ url: 'https://localhost:{closing(answer)}/', ca: {authority.ca}, contains: ready }} }}"
                  for name, answer in answers.items()]
-        lines.append(f"trailed: {{ http: {{ url: 'https://localhost:{closing(trailed)}/', ca: {authority.ca} }} }}")
+        lines.append(f"trailed: {{ http: {{ url: 'https://localhost:{closing(trailed)}/', ca: {authority.ca}, contains: ok }} }}")
         with Daemon(once(*lines)) as daemon:
             expect(daemon, "trailed", "ok", "200")
             expect(daemon, "nothing", "critical", "connection closed without a response")
@@ -393,7 +393,7 @@ def misbehaving():
                          f"tls: {{ http: 'https://127.0.0.1:{silent}/', timeout: 300ms }}",
                          f"mail: {{ http: 'http://127.0.0.1:{mail}/' }}",
                          f"plain: {{ http: 'https://127.0.0.1:{mail}/' }}",
-                         f"half: {{ http: 'http://127.0.0.1:{stalling}/', timeout: 300ms }}",
+                         f"half: {{ http: {{ url: 'http://127.0.0.1:{stalling}/', contains: steady }}, timeout: 300ms }}",
                          f"gone: {{ http: 'http://127.0.0.1:{refused_port()}/' }}")) as daemon:
             expect(daemon, "silent", "critical", "no answer within 300ms")
             expect(daemon, "tls", "critical", "no answer within 300ms")
@@ -526,7 +526,8 @@ def busy_answer():
                 connection.sendall(b"a" * (1 << 20))
 
     with listener(answer) as port:
-        with Daemon(f"servers: {{ web: {{ http: 'http://127.0.0.1:{port}/', interval: 1h, timeout: 80s }} }}\n") as daemon:
+        web = f"{{ url: 'http://127.0.0.1:{port}/', contains: b }}"
+        with Daemon(f"servers: {{ web: {{ http: {web}, interval: 1h, timeout: 80s }} }}\n") as daemon:
             daemon.done("wait", "web", "--level", "critical", "--timeout", "90s", timeout=100)
             equal(daemon.text("web"), "reading the response takes more than 5 s of processor time")
             equal(len(asked), 1, "requests")

@@ -16,8 +16,8 @@ public struct HTTPSettings: SourceSettings {
     public var method = "GET"
     /// Header fields, each as `Name: value`.
     ///
-    /// After a redirect to another host, libcurl sends all of them except `Authorization` and `Cookie`. With `Cookie`,
-    /// cookies that the site sets are ignored.
+    /// After a redirect to another host, libcurl sends all of them except `Authorization` and `Cookie`. With
+    /// `Accept-Encoding`, the body is decoded; with `Cookie`, cookies that the site sets are ignored.
     public var headers: [String] = []
     public var statusCodes = [200...299]
     /// The text that the first MiB of the body must contain, if any.

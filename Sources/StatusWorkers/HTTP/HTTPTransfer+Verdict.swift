@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CCurl
+import Glibc
+import SourceKinds
+
+extension HTTPTransfer {
+    var statusCode: Int { handle.number(CURLINFO_RESPONSE_CODE) }
+
+    /// Whether another response will follow: this one is informational, or a redirect that libcurl follows.
+    var isIntermediate: Bool {
+        switch statusCode {
+        // No other response follows after the protocol has been switched.
+        case 100..<200: statusCode != 101
+        case 300..<400: request.redirects > 0 && handle.values(of: "Location").first?.isEmpty == false
+        default: false
+        }
+    }
+
+    /// Whether the response has a transfer encoding that was not requested; `identity` is none (RFC 2616, section 3.6).
+    var hasCoding: Bool {
+        handle.values(of: "Transfer-Encoding").joined(separator: ",").lowercased().split(separator: ",")
+            .map { String(decoding: $0.utf8.filter { !" \t".utf8.contains($0) }, as: UTF8.self) }
+            .contains { !["", "identity", "chunked"].contains($0) }
+    }
+
+    /// The content encodings of the response, cut to a readable length; nil if there are none.
+    var contentEncoding: String? {
+        let value = handle.values(of: "Content-Encoding").joined(separator: ", ")
+        return ["", "identity"].contains(value.lowercased())
+            ? nil : String(decoding: value.utf8.prefix(60), as: UTF8.self)
+    }
+
+    /// Judges a response, except for its body.
+    func judgeHeader() {
+        if !request.statusCodes.contains(where: { $0.contains(statusCode) }) {
+            decide(.unexpected(reason: "expected \(expectedCodes), got \(statusCode)"))
+        } else if hasCoding {
+            decide(.unexpected(reason: Self.unrequestedCoding))
+        } else if request.contains == nil {
+            decideAsExpected()
+        }
+    }
+
+    /// Judges the body as far as it has arrived; returns when there was a verdict, if there is one.
+    ///
+    /// - Parameter isComplete: whether no more of the body will be received.
+    @discardableResult
+    func judgeBody(isComplete: Bool = false) -> SuspendingClock.Instant? {
+        guard verdict == nil, let text = request.contains else { return verdict?.time }
+        if Self.contains(body, text, from: searched - text.utf8.count + 1) {
+            decideAsExpected()
+        } else if isComplete {
+            let searched = isBodyCut ? "the first \(Self.bodyLimit / 1024) KiB of the response" : "the response"
+            let encoding = request.settings.sends("Accept-Encoding") ? nil : contentEncoding
+            let reason = encoding.map { ", whose content encoding \($0) was not requested" } ?? ""
+            decide(.unexpected(reason: "expected “\(text)”, not found in \(searched)\(reason)"))
+        }
+        searched = body.count
+        return verdict?.time
+    }
+
+    /// Returns the outcome of a transfer that the certificate did not end.
+    func outcome(_ code: CURLcode) -> HTTPOutcome {
+        let isComplete = code == CURLE_OK || code == CURLE_WRITE_ERROR && isBodyCut
+        // libcurl treats a closed connection like the end of the header.
+        if isComplete, isHeaderComplete, verdict == nil { judgeHeader() }
+        judgeBody(isComplete: isComplete && isHeaderComplete)
+        if let verdict { return verdict.outcome }
+        if let shortage = shortage(code) { return HTTPFailure(reason: shortage, isLocal: true).outcome }
+        return HTTPFailure(reason: reason(code), isLocal: code == CURLE_SSL_CACERT_BADFILE).outcome
+    }
+
+    private func decideAsExpected() { decide(.expected(statusCode: statusCode, duration: .now - began)) }
+
+    private func decide(_ outcome: HTTPOutcome) { verdict = (outcome, .now) }
+
+    /// Whether the bytes from an index contain a text; takes linear time (memmem(3)).
+    static func contains(_ bytes: [UInt8], _ text: String, from start: Int = 0) -> Bool {
+        let part = Array(text.utf8)
+        return bytes[max(0, start)...].withUnsafeBytes { memmem($0.baseAddress, $0.count, part, part.count) != nil }
+    }
+
+    private var expectedCodes: String {
+        request.statusCodes.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)-\($0.upperBound)" }
+            .joined(separator: ", ")
+    }
+}
