@@ -108,7 +108,7 @@ import Testing
     func narrow() throws {
         let text = ChangeText(style: plain, width: 40, namesServers: false)
         let line = try text.line(change(.changed, "db", "Signed In since yesterday"), user: nil, now: begin)
-        #expect(line == "\(TimeText.short(begin, now: begin))  ok        \"Signed In since y…")
+        #expect(line == "\(TimeText.short(begin, now: begin))  ok        \"Signed In since y…\"")
         #expect(line.count == 40)
     }
 

@@ -38,7 +38,9 @@ struct HistorySummary {
         if isFirst { terminal.note("no servers yet") }
     }
 
-    private func reply(of name: ServerName, since: Timestamp?, _ parts: Int) async throws -> SummaryReply {
+    private func reply(of name: ServerName, since: Timestamp?, _ parts: Int) async throws
+        -> MonitorInterface.SummaryReply
+    {
         let reply = try await context.client.summary(server: name, since: since, until: period.until, buckets: parts)
         await context.mayTakeItsTime()
         return reply
