@@ -15,6 +15,8 @@ final class TopHistory {
     private var client: MonitorClient?
     /// The state of the server at the last reading.
     private var last: ServerState?
+    /// The state of the server when it was last described.
+    private var described: ServerState?
     let users: UserNames
 
     init(_ address: DaemonAddress) {
@@ -48,6 +50,19 @@ final class TopHistory {
         }
     }
 
+    /// The server with the last run of its check; nil if it was read since its last event, or cannot be read now.
+    func description(of state: ServerState) async -> ServerState? {
+        guard state != described else { return nil }
+        do {
+            let server = try await connected().describe(server: state.name.rawValue).server
+            described = state
+            return server
+        } catch {
+            client = nil
+            return nil
+        }
+    }
+
     /// The worst levels in the parts of a strip; nil if they cannot be read now.
     func levels(for request: TopStrips.Request) async -> TopStrips.Answer? {
         do {
@@ -62,7 +77,7 @@ final class TopHistory {
     }
 
     /// The next changes are read even if there was no event.
-    func forget() { last = nil }
+    func forget() { (last, described) = (nil, nil) }
 
     /// The state without the members that change with each post and are in no entry.
     private static func withoutUpdates(_ state: ServerState) -> ServerState {

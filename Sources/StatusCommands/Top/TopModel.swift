@@ -46,6 +46,8 @@ struct TopModel {
     private(set) var detailsOffset = 0
     /// The newest changes of the current server, as far as they are known.
     private(set) var changes: [Change] = []
+    /// The last run of the current server's check, as far as it is known.
+    private(set) var check: CheckRun?
     /// The number of changes that were read last, perhaps of another server.
     private(set) var lastCount = 0
     /// Whether the bar has moved since they were read.
@@ -89,6 +91,9 @@ struct TopModel {
         ]
         return texts.contains { $0.lowercased().contains(part) }
     }
+
+    /// Takes over the last run of the current server's check.
+    mutating func show(_ check: CheckRun?) { self.check = check }
 
     /// Takes over the newest changes of the current server.
     mutating func show(_ changes: [Change]) {
@@ -150,7 +155,7 @@ struct TopModel {
     private mutating func move(to name: ServerName?) {
         guard name != current else { return }
         current = name
-        (changes, changesMustBeRead) = ([], true)
+        (changes, changesMustBeRead, check) = ([], true, nil)
         detailsOffset = 0
     }
 

@@ -167,6 +167,12 @@ final class TopProgram {
                 if model.current == current.name { model.show(changes) }
                 redrawing?.needsDrawing()
             }
+            if model.absence == nil, model.page == .details, let current = model.currentServer,
+                let server = await history.description(of: current)
+            {
+                if model.current == server.name { model.show(server.check) }
+                redrawing?.needsDrawing()
+            }
             if await !loadStrip() { try? await EventLoop.sleep(for: Self.frameTime) }
         }
     }

@@ -126,7 +126,8 @@ struct TopView {
     // MARK: Details
 
     private func details(_ model: inout TopModel) -> [String] {
-        guard let server = model.currentServer else { return [style.faint("the server was removed")] }
+        guard var server = model.currentServer else { return [style.faint("the server was removed")] }
+        server.check = model.check
         let refreshing = server.isRefreshing ? [style.faint("\(indicator) refreshing")] : []
         // The newest change comes first, because it is the most interesting.
         let lines =
