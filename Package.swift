@@ -13,7 +13,7 @@ let settings: [SwiftSetting] = [
 ]
 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
-/// Only SystemdServiceLifecycle needs it; with `traits: []`, users of other libraries do not resolve it.
+/// Only SystemdServiceLifecycle needs it; without the trait, users of other libraries do not resolve it.
 let lifecycle = Target.Dependency.product(
     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["ServiceLifecycle"]))
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
@@ -41,8 +41,7 @@ let package = Package(
         .executable(name: "statusctl", targets: ["StatusCommands"]),
     ],
     traits: [
-        .trait(name: "ServiceLifecycle", description: "The library SystemdServiceLifecycle"),
-        .default(enabledTraits: ["ServiceLifecycle"]),
+        .trait(name: "ServiceLifecycle", description: "What SystemdServiceLifecycle contains")
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
@@ -62,7 +61,7 @@ let package = Package(
         .target(
             name: "SystemdClient", dependencies: ["StatusPlatform", "StatusSupport", "EventLoopIO", deque, logging]),
         .target(
-            name: "SystemdServiceLifecycle", dependencies: ["EventLoopIO", "SystemdClient", lifecycle, logging]),
+            name: "SystemdServiceLifecycle", dependencies: ["SystemdClient", lifecycle, logging]),
         .target(name: "VarlinkDescription"),
         // Tests cannot import varlink-generator: SwiftPM would link it twice, because it is also the tool of a plugin.
         .target(name: "VarlinkGeneration", dependencies: ["VarlinkDescription"]),
@@ -184,7 +183,13 @@ if Context.environment["STATUSD_CERTIFICATION"] != nil {
             name: "varlink-certification", dependencies: ["EventLoopIO", "Varlink", logging],
             path: "Tests/Certification", plugins: ["VarlinkGeneratorPlugin"]),
         .executableTarget(
-            name: "service-example", dependencies: ["EventLoopIO", "SystemdServiceLifecycle", lifecycle, logging],
+            name: "service-example",
+            dependencies: [
+                "SystemdServiceLifecycle", lifecycle, logging,
+                .product(
+                    name: "UnixSignals", package: "swift-service-lifecycle",
+                    condition: .when(traits: ["ServiceLifecycle"])),
+            ],
             path: "Tests/Examples/Service"),
     ]
 }

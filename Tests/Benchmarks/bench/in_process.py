@@ -14,8 +14,8 @@ BASE = "Foundation, to a block observer"
 PRODUCT = "InProcessBenchmarks"
 # The options of packaging/build, so that the modules are not built again.
 OPTIONS = [
-    "--static-swift-stdlib", "-Xswiftc", "-Xfrontend", "-Xswiftc", "-disable-incremental-llvm-codegen", "-Xlinker",
-    "-s",
+    "--traits", "ServiceLifecycle", "--static-swift-stdlib", "-Xswiftc", "-Xfrontend", "-Xswiftc",
+    "-disable-incremental-llvm-codegen", "-Xlinker", "-s",
 ]
 
 
