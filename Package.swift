@@ -32,7 +32,6 @@ let package = Package(
     products: [
         .library(name: "NotificationStreams", targets: ["NotificationStreams"]),
         .library(name: "NotificationStreamsFoundation", targets: ["NotificationStreamsFoundation"]),
-        .library(name: "EventLoopIO", targets: ["EventLoopIO"]),
         .library(name: "SystemdClient", targets: ["SystemdClient"]),
         .library(name: "SystemdServiceLifecycle", targets: ["SystemdServiceLifecycle"]),
         .library(name: "Varlink", targets: ["Varlink"]),

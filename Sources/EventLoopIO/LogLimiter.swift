@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Logging
+package import Logging
 
 /// Limits log messages that other processes can cause.
 ///
 /// It logs the first messages about a subject at once and holds the others back. At the end of an interval it logs the
 /// newest of these with their number.
 @EventLoop
-public final class LogLimiter {
+package final class LogLimiter {
     private struct Subject {
         /// How many messages were logged in this interval.
         var logged = 0
@@ -39,7 +39,7 @@ public final class LogLimiter {
     ///   - level: the default level.
     ///   - burst: how many messages about a subject are logged in an interval.
     ///   - interval: the length of an interval.
-    public init(_ logger: Logger, _ level: Logger.Level, burst: Int = 1, interval: Duration = .seconds(30)) {
+    package init(_ logger: Logger, _ level: Logger.Level, burst: Int = 1, interval: Duration = .seconds(30)) {
         self.logger = logger
         self.level = level
         self.burst = burst
@@ -50,7 +50,7 @@ public final class LogLimiter {
     ///
     /// - Returns: whether it was logged now.
     @discardableResult
-    public func log(
+    package func log(
         _ message: Logger.Message, about subject: String, level: Logger.Level? = nil, metadata: Logger.Metadata = [:]
     ) -> Bool {
         let level = level ?? self.level
@@ -74,7 +74,7 @@ public final class LogLimiter {
     }
 
     /// Drops the count of a subject, because its cause has gone.
-    public func forget(_ subject: String) { subjects[subject]?.count = 0 }
+    package func forget(_ subject: String) { subjects[subject]?.count = 0 }
 
     private func schedule() {
         Self.active[ObjectIdentifier(self)] = self
@@ -107,7 +107,7 @@ public final class LogLimiter {
     }
 
     /// Logs the held-back messages of all limiters, because the process is ending.
-    public static func logAllRepetitions() {
+    package static func logAllRepetitions() {
         for limiter in active.values { limiter.logRepetitions() }
     }
 }

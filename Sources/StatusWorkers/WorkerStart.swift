@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLinux
-public import EventLoopIO
+package import EventLoopIO
 import Glibc
 
 /// The roles of statusd other than the daemon, selected by the first argument.
@@ -35,7 +35,7 @@ public enum WorkerRole: String, Sendable {
 }
 
 /// A started worker: the connection to it, and its process if it is a child of this process.
-public typealias StartedWorker = (connection: OwnedDescriptor, process: ChildProcess?)
+package typealias StartedWorker = (connection: OwnedDescriptor, process: ChildProcess?)
 
 /// Starts workers, which run this program in another role.
 public enum WorkerStart {
@@ -45,7 +45,7 @@ public enum WorkerStart {
     ///
     /// - Parameter program: the path of statusd; by default, the program of this process.
     /// - Throws: ``IOError`` if it cannot be started.
-    public static func connect(
+    package static func connect(
         _ role: WorkerRole, program: String = ownProgram
     ) throws(IOError) -> StartedWorker {
         let (ours, theirs) = try UnixSocket.makePair()

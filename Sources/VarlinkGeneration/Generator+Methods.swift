@@ -42,7 +42,7 @@ extension Generator {
             """
 
             /// A client of `\(description.name)`.
-            @EventLoop
+            @VarlinkActor
             \(access)struct \(prefix)Client: Sendable {
             /// The connection of its calls.
             \(access)let connection: VarlinkConnection
@@ -101,7 +101,7 @@ extension Generator {
             \(access)typealias \(prefix)Call<Reply: JSONStructure> = MethodCall<Reply, \(prefix)Error>
 
             /// A service that implements `\(description.name)`.
-            @EventLoop
+            @VarlinkActor
             \(access)protocol \(prefix)Service: VarlinkInterface {
             """)
         for method in methods {

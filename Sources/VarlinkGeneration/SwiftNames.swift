@@ -50,6 +50,6 @@ enum SwiftNames {
         "Sendable", "Set", "StaticString", "String", "Type", "Hashable", "InterfaceDescription", "InterfaceError",
         "JSONEnumeration", "JSONError", "JSONReader", "JSONStructure", "JSONText", "JSONWriter", "MethodCall",
         "MethodReplies", "NoMembers", "ServiceError", "VarlinkCall", "VarlinkClientError", "VarlinkConnection",
-        "VarlinkError", "VarlinkInterface", "EventLoop",
+        "VarlinkError", "VarlinkInterface", "VarlinkActor",
     ]
 }

@@ -7,7 +7,7 @@ import PackageDescription
 let package = Package(
     name: "Examples",
     dependencies: [
-        .package(name: "statusd", path: "../..", traits: []),
+        .package(name: "statusd", path: "../.."),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     ],
     targets: [
@@ -15,19 +15,24 @@ let package = Package(
             name: "SelectedServer", dependencies: [.product(name: "NotificationStreams", package: "statusd")]),
         .executableTarget(
             name: "UnitState",
-            dependencies: [
-                .product(name: "EventLoopIO", package: "statusd"), .product(name: "SystemdClient", package: "statusd"),
-            ]),
+            dependencies: [.product(name: "SystemdClient", package: "statusd")]),
         .executableTarget(
             name: "LastWords",
             dependencies: [
                 .product(name: "SystemdClient", package: "statusd"), .product(name: "Logging", package: "swift-log"),
             ]),
+        .target(name: "NIOCore"),
+        .executableTarget(
+            name: "Tickets", dependencies: ["NIOCore", .product(name: "Varlink", package: "statusd")],
+            swiftSettings: [
+                .defaultIsolation(MainActor.self), .enableUpcomingFeature("InternalImportsByDefault"),
+                .enableUpcomingFeature("MemberImportVisibility"),
+                .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+            ],
+            plugins: [.plugin(name: "VarlinkGeneratorPlugin", package: "statusd")]),
         .executableTarget(
             name: "Ping",
-            dependencies: [
-                .product(name: "EventLoopIO", package: "statusd"), .product(name: "Varlink", package: "statusd"),
-            ],
+            dependencies: [.product(name: "Varlink", package: "statusd")],
             plugins: [.plugin(name: "VarlinkGeneratorPlugin", package: "statusd")]),
     ]
 )

@@ -6,11 +6,11 @@ import Glibc
 ///
 /// The loop's thread must not wait, and neither must the few threads that run Swift's tasks: everything else would wait
 /// with them.
-public enum BlockingThread {
+package enum BlockingThread {
     /// Runs `body` on a new thread and returns its result.
     ///
     /// Cancelling the task does not end the wait: only `body` itself knows when it has ended.
-    public static func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+    package static func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
         await withCheckedContinuation { continuation in
             start { continuation.resume(returning: body()) }
         }
@@ -19,7 +19,7 @@ public enum BlockingThread {
     /// Runs `body` on a new thread and returns its result; nil on a timeout or if the task is cancelled.
     ///
     /// `body` then continues and its result is dropped, because a waiting thread cannot be stopped.
-    @EventLoop public static func run<Result: Sendable>(
+    @EventLoop package static func run<Result: Sendable>(
         within limit: Duration, _ body: @escaping @Sendable () -> Result
     ) async -> Result? {
         await TimedWait.run(within: limit) { end in start { end(body()) } }
@@ -28,7 +28,7 @@ public enum BlockingThread {
     private static let pause = Duration.milliseconds(100)
 
     /// Starts `body` on a new thread, or retries soon if the system cannot create one.
-    public static func start(_ body: @escaping @Sendable () -> Void) {
+    package static func start(_ body: @escaping @Sendable () -> Void) {
         let context = Unmanaged.passRetained(Body(run: body))
         var thread = pthread_t()
         if pthread_create(&thread, nil, runBlockingThread, context.toOpaque()) == 0 {

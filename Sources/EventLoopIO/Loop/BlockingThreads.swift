@@ -4,7 +4,7 @@
 ///
 /// ``Resolver`` looks up host names on them.
 @EventLoop
-public final class BlockingThreads {
+package final class BlockingThreads {
     private let limit: Int
     private var running = 0
     private var queue: [@Sendable () -> Void] = []
@@ -12,15 +12,15 @@ public final class BlockingThreads {
     /// Creates the set without starting a thread.
     ///
     /// - Parameter limit: how many functions may run at a time; others wait in a queue.
-    public nonisolated init(limit: Int) { self.limit = limit }
+    package nonisolated init(limit: Int) { self.limit = limit }
 
     /// Whether all threads are in use, so that the next function must wait for one.
-    public var isFull: Bool { running >= limit }
+    package var isFull: Bool { running >= limit }
 
     /// Runs `body` on a separate thread and returns its result.
     ///
     /// Cancelling the task does not end the wait: only `body` itself knows when it has ended.
-    public func run<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+    package func run<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
         try await withCheckedThrowingContinuation { continuation in
             queue.append {
                 let result = Swift.Result { try body() }

@@ -23,7 +23,7 @@ public actor EventLoop {
     /// All tasks run on this one thread, whatever their isolation, and so does the main actor. A process that does
     /// nothing else has no other thread. Code that blocks must run elsewhere (``BlockingThread``), and tasks sleep
     /// with ``sleep(for:)``. Call this on the main thread, before the first task and the first use of the loop.
-    public nonisolated static func runProcess(_ body: @escaping @Sendable () async -> Int32) -> Never {
+    package nonisolated static func runProcess(_ body: @escaping @Sendable () async -> Int32) -> Never {
         occupyStandardDescriptors()
         becomeEventLoopThread()
         GlobalExecutor.install()
@@ -45,14 +45,14 @@ public actor EventLoop {
     }
 
     /// Runs `body` on the loop and returns its result, as `MainActor.run` does.
-    public static func run<Result: Sendable>(
+    package static func run<Result: Sendable>(
         _ body: @EventLoop @Sendable () throws -> Result
     ) async rethrows -> Result {
         try await body()
     }
 
     /// Runs `body` on the loop: at once if the caller is on it, else as soon as the loop is free, in order.
-    public nonisolated static func perform(_ body: @escaping @EventLoop @Sendable () -> Void) {
+    package nonisolated static func perform(_ body: @escaping @EventLoop @Sendable () -> Void) {
         // The executor keeps closures without their isolation, which would be checked at each call.
         let body = unsafeBitCast(body, to: (@Sendable () -> Void).self)
         if executor.isCurrent { body() } else { executor.enqueue(body) }
@@ -61,7 +61,7 @@ public actor EventLoop {
     /// Runs `body` on the loop with an object, as ``perform(_:)`` does.
     ///
     /// If the caller is on the loop and `body` captures nothing, this needs no memory.
-    public nonisolated static func perform<Object: AnyObject & Sendable>(
+    package nonisolated static func perform<Object: AnyObject & Sendable>(
         with object: Object, _ body: @escaping @EventLoop @Sendable (Object) -> Void
     ) {
         guard executor.isCurrent else { return perform { body(object) } }
@@ -69,24 +69,24 @@ public actor EventLoop {
     }
 
     /// Runs `body` at the end of the current turn, after the jobs that the turn created and before the loop waits.
-    @EventLoop public static func atEndOfTurn(_ body: @escaping @EventLoop () -> Void) {
+    @EventLoop package static func atEndOfTurn(_ body: @escaping @EventLoop () -> Void) {
         atEndOfTurn(EndOfTurnClosure(body: body))
     }
 
     /// Lets an object do its work at the end of the current turn.
-    @EventLoop public static func atEndOfTurn(_ work: any EndOfTurnWork) { executor.endOfTurn.append(work) }
+    @EventLoop package static func atEndOfTurn(_ work: any EndOfTurnWork) { executor.endOfTurn.append(work) }
 
     /// Runs `body` in the next turn that has time for it, after the loop has checked for new events.
     ///
     /// Use it after a ``TurnShare`` is used up.
-    @EventLoop public static func atNextTurn(_ body: @escaping @EventLoop () -> Void) {
+    @EventLoop package static func atNextTurn(_ body: @escaping @EventLoop () -> Void) {
         executor.nextTurn.append(body)
     }
 
     /// Runs `body` isolated to the loop, or stops the process if the caller is not on the loop's thread.
     ///
     /// C callbacks that run on the loop need it.
-    public nonisolated static func assumeIsolated<Result: Sendable>(
+    package nonisolated static func assumeIsolated<Result: Sendable>(
         _ body: @EventLoop () throws -> Result, file: StaticString = #fileID, line: UInt = #line
     ) rethrows -> Result {
         precondition(executor.isCurrent, "not on the event loop's thread", file: file, line: line)
@@ -103,7 +103,7 @@ public actor EventLoop {
 
 /// What does one pass of work for many callers at the end of a turn, such as a flush after a batch of messages.
 @EventLoop
-public protocol EndOfTurnWork {
+package protocol EndOfTurnWork {
     /// Does the work; the turn has no more jobs.
     func turnEnds()
 }
@@ -122,24 +122,24 @@ extension EventLoop {
     ///
     /// - Throws: `CancellationError` as soon as the task is cancelled; ``IOError`` if the system has no descriptor or
     ///   memory for a timer.
-    @EventLoop public static func sleep(for duration: Duration) async throws {
+    @EventLoop package static func sleep(for duration: Duration) async throws {
         _ = try await TimedWait<Void>.run(within: duration, by: .boottime) { _ in }
         try Task.checkCancellation()
     }
 }
 
 /// The continuous clock, with sleeps on the event loop (``EventLoop/sleep(for:)``).
-public struct EventLoopClock: Clock {
-    public typealias Instant = ContinuousClock.Instant
+package struct EventLoopClock: Clock {
+    package typealias Instant = ContinuousClock.Instant
 
     /// Creates the clock.
-    public init() {}
+    package init() {}
 
-    public var now: Instant { ContinuousClock.now }
+    package var now: Instant { ContinuousClock.now }
 
-    public var minimumResolution: Duration { .milliseconds(1) }
+    package var minimumResolution: Duration { .milliseconds(1) }
 
-    public func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+    package func sleep(until deadline: Instant, tolerance: Duration?) async throws {
         try await EventLoop.sleep(for: now.duration(to: deadline))
     }
 }
@@ -147,19 +147,19 @@ public struct EventLoopClock: Clock {
 /// The part of a loop turn that one client, or another source of work, may use.
 ///
 /// A busy turn lasts a millisecond, which all sources with work share evenly.
-public struct TurnShare: Sendable {
+package struct TurnShare: Sendable {
     private let end: UInt64
 
     /// Begins a share of the current turn.
-    @EventLoop public init() { self.init(nanoseconds: EventLoop.executor.share) }
+    @EventLoop package init() { self.init(nanoseconds: EventLoop.executor.share) }
 
     /// Begins a share of a given length.
     ///
     /// Not of a `Duration`, whose 128-bit division would cost more than the rest of an idle turn.
-    public init(nanoseconds: UInt64) { end = Self.now + nanoseconds }
+    package init(nanoseconds: UInt64) { end = Self.now + nanoseconds }
 
     /// Whether the rest must wait for the next turn (``EventLoop/atNextTurn(_:)``).
-    public var isUsedUp: Bool { Self.now >= end }
+    package var isUsedUp: Bool { Self.now >= end }
 
     private static var now: UInt64 { nanoseconds(of: CLOCK_MONOTONIC) }
 }

@@ -5,21 +5,21 @@ import Glibc
 
 /// Calls a handler on the loop whenever a descriptor is ready, until it is cancelled or released.
 @EventLoop
-public final class IOSource {
+package final class IOSource {
     /// What a descriptor is ready for, as in epoll_ctl(2).
-    public struct Events: OptionSet, Sendable {
-        public let rawValue: UInt32
+    package struct Events: OptionSet, Sendable {
+        package let rawValue: UInt32
 
-        public init(rawValue: UInt32) { self.rawValue = rawValue }
+        package init(rawValue: UInt32) { self.rawValue = rawValue }
 
         /// The descriptor has input, or the peer has closed.
-        public static var readable: Events { Events(rawValue: EPOLLIN.rawValue) }
+        package static var readable: Events { Events(rawValue: EPOLLIN.rawValue) }
         /// The descriptor has room for output.
-        public static var writable: Events { Events(rawValue: EPOLLOUT.rawValue) }
+        package static var writable: Events { Events(rawValue: EPOLLOUT.rawValue) }
         /// Both directions are closed; reported unless ``events`` is empty.
-        public static var hangUp: Events { Events(rawValue: EPOLLHUP.rawValue) }
+        package static var hangUp: Events { Events(rawValue: EPOLLHUP.rawValue) }
         /// The descriptor has an error; reported unless ``events`` is empty.
-        public static var error: Events { Events(rawValue: EPOLLERR.rawValue) }
+        package static var error: Events { Events(rawValue: EPOLLERR.rawValue) }
     }
 
     /// The descriptor, until the source is cancelled or released.
@@ -35,7 +35,7 @@ public final class IOSource {
     ///
     /// An empty set reports nothing, not even a hang-up. If the kernel cannot watch for the events, for example
     /// because it has no memory, the source retries every 100 ms.
-    public var events: Events {
+    package var events: Events {
         didSet { if events != oldValue { watch() } }
     }
     /// Whether the kernel watches the descriptor.
@@ -50,7 +50,7 @@ public final class IOSource {
     ///   - descriptor: what to watch.
     ///   - events: the events to watch for.
     ///   - handler: called with the events that occurred, as long as the descriptor is ready.
-    public init(
+    package init(
         _ descriptor: OwnedDescriptor, events: Events,
         handler: @escaping @EventLoop (Events) -> Void
     ) throws(IOError) {
@@ -71,7 +71,7 @@ public final class IOSource {
     isolated deinit { cancel() }
 
     /// Stops watching, and releases the handler and the descriptor.
-    public func cancel() {
+    package func cancel() {
         guard let key else { return }
         if isWatched { _ = control(EPOLL_CTL_DEL, key) }
         EventLoop.executor.pollSet.remove(key)
@@ -111,7 +111,7 @@ public final class IOSource {
     }
 
     /// Waits until a descriptor is ready; false on a timeout or if the task is cancelled.
-    public static func wait(
+    package static func wait(
         for events: Events, of descriptor: OwnedDescriptor, within limit: Duration = .seconds(3600)
     ) async throws(IOError) -> Bool {
         var source: IOSource?

@@ -5,7 +5,7 @@ import Glibc
 
 /// Calls a handler on the loop when the process receives a signal, until it is cancelled or released.
 @EventLoop
-public final class SignalSource {
+package final class SignalSource {
     // Not an sd-event source: after such a source is freed, the kernel still watches its descriptor while a process
     // that is being started holds a copy. The next signal then makes sd-event use freed memory.
     private let source: IOSource
@@ -13,7 +13,7 @@ public final class SignalSource {
     /// Blocks signals, so that they wait for a source instead of ending the process.
     ///
     /// Call it first in `main`, while there is one thread: each new thread inherits the blocked signals.
-    public nonisolated static func block(_ signals: [Int32]) {
+    package nonisolated static func block(_ signals: [Int32]) {
         var set = sigset_t(signals)
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
@@ -21,7 +21,7 @@ public final class SignalSource {
     /// Whether this process was started with a signal ignored, which it should then keep ignoring.
     ///
     /// A shell without job control does so with SIGINT for a program in the background.
-    public nonisolated static func isIgnored(_ signal: Int32) -> Bool {
+    package nonisolated static func isIgnored(_ signal: Int32) -> Bool {
         var action = sigaction()
         guard sigaction(signal, nil, &action) == 0 else { return false }
         let handler = action.__sigaction_handler.sa_handler
@@ -29,7 +29,7 @@ public final class SignalSource {
     }
 
     /// Handles a signal, which must be blocked (``block(_:)``) and have no other source.
-    public init(_ signal: Int32, handler: @escaping @EventLoop (Int32) -> Void) throws(IOError) {
+    package init(_ signal: Int32, handler: @escaping @EventLoop (Int32) -> Void) throws(IOError) {
         var set = sigset_t([signal])
         let descriptor = signalfd(-1, &set, Int32(SFD_CLOEXEC) | Int32(SFD_NONBLOCK))
         guard descriptor >= 0 else { throw IOError(errno: errno, "cannot handle signal \(signal)") }
@@ -42,7 +42,7 @@ public final class SignalSource {
     }
 
     /// Stops handling the signal, which stays blocked.
-    public func cancel() { source.cancel() }
+    package func cancel() { source.cancel() }
 }
 
 extension sigset_t {

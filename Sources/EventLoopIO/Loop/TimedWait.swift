@@ -2,7 +2,7 @@
 
 /// Waits for a result that may come from any thread, up to a limit.
 @EventLoop
-public final class TimedWait<Result: Sendable> {
+package final class TimedWait<Result: Sendable> {
     private var ended: Result??
     private var waiter: CheckedContinuation<Result?, Never>?
     private var timer: TimerSource?
@@ -12,7 +12,7 @@ public final class TimedWait<Result: Sendable> {
     ///
     /// A later result is dropped. If the system has no descriptor or memory for a timer, this calls `begin` and returns
     /// nil at once.
-    public static func run(
+    package static func run(
         within limit: Duration, _ begin: (_ end: @escaping @Sendable (Result) -> Void) -> Void
     ) async -> Result? {
         let wait = TimedWait()

@@ -5,9 +5,9 @@ import CSystemd
 /// Calls a handler on the loop at a scheduled time, once for each time it is scheduled, until it is cancelled or
 /// released.
 @EventLoop
-public final class TimerSource {
+package final class TimerSource {
     /// The clock that a timer uses.
-    public enum Clock: Sendable {
+    package enum Clock: Sendable {
         /// Stops while the machine is suspended.
         case monotonic
         /// Continues while the machine is suspended.
@@ -36,7 +36,7 @@ public final class TimerSource {
     ///   - clock: the clock it uses.
     ///   - accuracy: how late it may be, so that the machine wakes up less often.
     ///   - handler: called at the scheduled time.
-    public init(
+    package init(
         clock: Clock = .monotonic, accuracy: Duration = .milliseconds(1), handler: @escaping @EventLoop () -> Void
     ) throws(IOError) {
         self.clock = clock
@@ -53,7 +53,7 @@ public final class TimerSource {
     /// Calls the handler once, `delay` from now; at most a hundred years.
     ///
     /// Scheduling again replaces the time.
-    public func schedule(after delay: Duration) {
+    package func schedule(after delay: Duration) {
         guard let source else { return }
         EventLoop.executor.sourceChanged()
         // Absolute, because sd-event would count from its own last turn, which may be long ago. If sd-event rejected
@@ -71,12 +71,12 @@ public final class TimerSource {
     }
 
     /// Unschedules the timer, which can be scheduled again.
-    public func stop() {
+    package func stop() {
         if let source { sd_event_source_set_enabled(source, Int32(SD_EVENT_OFF)) }
     }
 
     /// Ends the timer permanently and releases the handler.
-    public func cancel() {
+    package func cancel() {
         source = sd_event_source_disable_unref(source)
         handler = nil
     }

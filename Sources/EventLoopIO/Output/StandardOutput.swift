@@ -3,19 +3,19 @@
 import Glibc
 
 /// Writes to standard output and standard error, which other processes may share.
-public enum StandardOutput {
+package enum StandardOutput {
     /// Writes all of a text.
     ///
     /// It waits for room, even if another process has made the descriptor non-blocking.
     ///
     /// - Returns: the error number (errno(3)), such as `EPIPE`; 0 on success.
     @discardableResult
-    public static func write(_ text: String, to descriptor: Int32) -> Int32 {
+    package static func write(_ text: String, to descriptor: Int32) -> Int32 {
         write(Array(text.utf8)[...], to: descriptor)
     }
 
     /// Writes all of these bytes; otherwise like ``write(_:to:)-(String,_)``.
-    public static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) -> Int32 {
+    package static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) -> Int32 {
         var bytes = bytes
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }

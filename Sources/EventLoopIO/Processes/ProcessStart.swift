@@ -8,24 +8,24 @@ import Glibc
 /// It inherits the standard descriptors and those in ``streams``, and no others. No signal is blocked or ignored in it,
 /// and its limit of descriptors is the one that this process was started with.
 /// If it leads its own process group, it gets no signals of this process's group.
-public struct ProcessStart: Sendable {
+package struct ProcessStart: Sendable {
     /// The path of the program.
-    public var path: String
+    package var path: String
     /// Its arguments, beginning with its own name.
-    public var arguments: [String]
+    package var arguments: [String]
     /// Its environment; nil for this process's own.
-    public var environment: [String: String]?
+    package var environment: [String: String]?
     /// The descriptors to pass, by their numbers in the new process.
     ///
     /// It inherits each standard descriptor that is missing here.
-    public var streams: [Int32: Int32]
+    package var streams: [Int32: Int32]
     /// Its working directory; nil for this process's own.
-    public var directory: String?
+    package var directory: String?
     /// Whether it leads its own process group, which cannot read from this process's terminal.
-    public var leadsGroup: Bool
+    package var leadsGroup: Bool
 
     /// Describes a program; see the properties.
-    public init(
+    package init(
         path: String, arguments: [String], environment: [String: String]? = nil, streams: [Int32: Int32] = [:],
         directory: String? = nil, leadsGroup: Bool = true
     ) {
@@ -42,7 +42,7 @@ public struct ProcessStart: Sendable {
     /// It blocks until the program has been executed, which may never happen on a disk that does not answer.
     ///
     /// - Throws: ``Failure`` with the error number.
-    public func callAsFunction() throws(Failure) -> Int32 {
+    package func callAsFunction() throws(Failure) -> Int32 {
         var actions = posix_spawn_file_actions_t()
         var attributes = posix_spawnattr_t()
         posix_spawn_file_actions_init(&actions)
@@ -70,11 +70,11 @@ public struct ProcessStart: Sendable {
     }
 
     /// The reason why a program was not started.
-    public struct Failure: Error, CustomStringConvertible {
+    package struct Failure: Error, CustomStringConvertible {
         /// The error number.
-        public let number: Int32
+        package let number: Int32
 
-        public var description: String { String(cString: strerror(number)) }
+        package var description: String { String(cString: strerror(number)) }
     }
 
     private func setAttributes(_ attributes: inout posix_spawnattr_t) {
@@ -99,15 +99,15 @@ public struct ProcessStart: Sendable {
 /// A child process, held by a descriptor (pidfd_open(2)).
 ///
 /// Once this object is released and the process has ended, the process is reaped.
-public final class ChildProcess: Sendable {
+package final class ChildProcess: Sendable {
     /// The process ID, which no other process gets before this object is released.
-    public let number: Int32
+    package let number: Int32
     private let descriptor: OwnedDescriptor
 
     /// Starts a program.
     ///
     /// - Throws: ``ProcessStart/Failure``, also if there is no descriptor for the process, which is then killed.
-    public init(_ start: ProcessStart) throws(ProcessStart.Failure) {
+    package init(_ start: ProcessStart) throws(ProcessStart.Failure) {
         number = try start()
         let descriptor = linux_open_process(number)
         guard descriptor >= 0 else {
@@ -129,7 +129,7 @@ public final class ChildProcess: Sendable {
     }
 
     /// Calls `body` when the process has ended, or at once if the kernel cannot watch it; call this only once.
-    @EventLoop public func whenEnded(_ body: @escaping @EventLoop () -> Void) {
+    @EventLoop package func whenEnded(_ body: @escaping @EventLoop () -> Void) {
         Self.whenEnded(descriptor) { withExtendedLifetime(self, body) }
     }
 
@@ -143,16 +143,16 @@ public final class ChildProcess: Sendable {
     }
 
     /// Kills the process if it has not ended.
-    public func kill() { _ = linux_signal_process(descriptor.rawValue, SIGKILL) }
+    package func kill() { _ = linux_signal_process(descriptor.rawValue, SIGKILL) }
 }
 
 /// The environment variables of this process.
-public enum ProcessEnvironment {
+package enum ProcessEnvironment {
     /// All variables by name, as they are now.
     ///
     /// Foundation's `ProcessInfo` does the same, but costs a program that needs nothing else of Foundation half a
     /// millisecond.
-    public static var current: [String: String] {
+    package static var current: [String: String] {
         var variables: [String: String] = [:]
         var next = linux_environment()
         while let variable = next?.pointee {

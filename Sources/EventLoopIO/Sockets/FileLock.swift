@@ -5,13 +5,13 @@ import Glibc
 /// An exclusive lock on a file that only its owner can open, held until this object is released.
 ///
 /// flock(2) needs only an open descriptor, so a user who could read the file could hold the lock indefinitely.
-public final class FileLock: Sendable {
+package final class FileLock: Sendable {
     private let file: OwnedDescriptor
 
     /// Takes the lock without waiting, and creates its file if it is missing.
     ///
     /// - Throws: ``IOError/Code/addressInUse`` if another process holds it.
-    public init(at path: String) throws(IOError) {
+    package init(at path: String) throws(IOError) {
         // One process at a time; otherwise the second could remove the first one's file.
         guard let turn = try Self.lock(path + ".next") else { throw Self.isHeld(path) }
         defer { Self.unlock(turn) }

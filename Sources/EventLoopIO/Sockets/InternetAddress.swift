@@ -3,14 +3,14 @@
 import Glibc
 
 /// An IPv4 or IPv6 address with a port.
-public struct InternetAddress: Sendable {
+package struct InternetAddress: Sendable {
     private let bytes: [UInt8]
 
     /// `AF_INET` or `AF_INET6`.
     let family: Int32
 
     /// Copies a `sockaddr` of any family.
-    public init(copying address: UnsafeRawBufferPointer) {
+    package init(copying address: UnsafeRawBufferPointer) {
         family = Int32(address.load(as: sa_family_t.self))
         bytes = Array(address)
     }
@@ -29,7 +29,7 @@ public struct InternetAddress: Sendable {
     /// It is nil if this host can, or if there is no free port or descriptor to find out. Without a source address,
     /// connect(2) fails with the same errno as without a free port (tcp(7), `EADDRNOTAVAIL`). Connecting a datagram
     /// socket sends nothing.
-    public var sourceError: Int32? {
+    package var sourceError: Int32? {
         let descriptor = socket(family, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return errno == EAFNOSUPPORT ? errno : nil }
         defer { close(descriptor) }
@@ -37,7 +37,7 @@ public struct InternetAddress: Sendable {
     }
 
     /// Whether this host has a free port for a stream socket.
-    public var hasFreePort: Bool {
+    package var hasFreePort: Bool {
         let descriptor = socket(family, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }

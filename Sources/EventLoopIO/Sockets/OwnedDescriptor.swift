@@ -12,7 +12,7 @@ public final class OwnedDescriptor: Sendable {
     public init(adopting descriptor: Int32) { rawValue = descriptor }
 
     /// Creates a pipe with a non-blocking reading end; nil if there are no descriptors for it.
-    public static func makePipe() -> (reading: OwnedDescriptor, writing: OwnedDescriptor)? {
+    package static func makePipe() -> (reading: OwnedDescriptor, writing: OwnedDescriptor)? {
         var ends: [Int32] = [-1, -1]
         guard pipe2(&ends, O_CLOEXEC) == 0 else { return nil }
         _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
@@ -106,16 +106,16 @@ extension linux_arrival {
 
 extension OwnedDescriptor {
     /// The number of descriptors reserved for the program's own files, timers and workers.
-    public static let reserve = 16
+    package static let reserve = 16
 
     /// The maximum number of descriptors of this process.
-    public static var limit: Int { Int(clamping: limits?.rlim_cur ?? 1024) }
+    package static var limit: Int { Int(clamping: limits?.rlim_cur ?? 1024) }
 
     /// Raises ``limit`` as far as this user may.
     ///
     /// Programs that this process starts (``ProcessStart``) get the former limit: some use select(2), or close all
     /// descriptors up to the limit.
-    public static func raiseLimit() {
+    package static func raiseLimit() {
         guard let former = formerLimits else { return }
         var limits = former
         limits.rlim_cur = limits.rlim_max
@@ -146,7 +146,7 @@ extension OwnedDescriptor {
     }
 
     /// Whether the process can open `count` more descriptors now.
-    public static func hasRoom(for count: Int) -> Bool {
+    package static func hasRoom(for count: Int) -> Bool {
         let first = eventfd(0, Int32(EFD_CLOEXEC))
         guard first >= 0 else { return false }
         var opened = [first]

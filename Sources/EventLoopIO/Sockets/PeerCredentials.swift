@@ -27,7 +27,7 @@ public struct PeerCredentials: Sendable, Hashable {
 
     /// Reads the credentials of a connected stream socket's peer (`SO_PEERCRED`; unix(7)), without supplementary
     /// groups.
-    public init(ofConnected descriptor: Int32) throws(IOError) {
+    package init(ofConnected descriptor: Int32) throws(IOError) {
         var credentials = linux_credentials()
         var length = socklen_t(MemoryLayout<linux_credentials>.size)
         guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 else {
@@ -42,7 +42,7 @@ public struct PeerCredentials: Sendable, Hashable {
     private static let maximumGroups = 4096
 
     /// Returns the supplementary groups that a connected stream socket's peer had when it connected (`SO_PEERGROUPS`).
-    public static func groups(ofConnected descriptor: Int32) -> [UInt32] {
+    package static func groups(ofConnected descriptor: Int32) -> [UInt32] {
         var groups = [UInt32](repeating: 0, count: 16)
         while true {
             var length = socklen_t(groups.count * MemoryLayout<UInt32>.size)

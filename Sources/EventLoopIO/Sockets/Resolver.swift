@@ -3,11 +3,11 @@
 import Glibc
 
 /// Looks up the addresses of hosts (getaddrinfo(3)), on a bounded number of threads.
-public enum Resolver {
+package enum Resolver {
     @EventLoop private static let threads = BlockingThreads(limit: 128)
 
     /// Whether all threads wait for answers, so that the next lookup must wait for one of them.
-    @EventLoop public static var isFull: Bool { threads.isFull }
+    @EventLoop package static var isFull: Bool { threads.isFull }
 
     /// Returns the addresses of a host, in the order in which to try them.
     ///
@@ -15,7 +15,7 @@ public enum Resolver {
     /// be cancelled.
     ///
     /// - Throws: ``FailedLookUp``.
-    public static func lookUp(_ host: String, port: UInt16) async throws -> [InternetAddress] {
+    package static func lookUp(_ host: String, port: UInt16) async throws -> [InternetAddress] {
         if let numeric = try? resolve(host, port: port, flags: AI_NUMERICHOST) { return numeric }
         return try await threads.run { try resolve(host, port: port, flags: 0) }
     }
@@ -57,9 +57,9 @@ public enum Resolver {
 }
 
 /// The address of a host could not be found.
-public struct FailedLookUp: Error, Sendable, CustomStringConvertible {
+package struct FailedLookUp: Error, Sendable, CustomStringConvertible {
     /// The reason, as one phrase.
-    public let description: String
+    package let description: String
 
     /// `EAI_NODATA`, which the module Glibc lacks: the name has no address.
     private static let noData: Int32 = -5
@@ -72,7 +72,7 @@ public struct FailedLookUp: Error, Sendable, CustomStringConvertible {
     }
 
     /// Creates the error for a resolver that did not answer in time.
-    public init(host: String, unansweredFor time: String) {
+    package init(host: String, unansweredFor time: String) {
         description = "cannot look up host \(host): no answer within \(time)"
     }
 }

@@ -4,10 +4,10 @@ import CLinux
 import Glibc
 
 /// TCP sockets, all close-on-exec and non-blocking.
-public enum TCPSocket {
+package enum TCPSocket {
     /// Connects; nil on a timeout or if the task is cancelled.
     @EventLoop
-    public static func connect(
+    package static func connect(
         to address: InternetAddress, within limit: Duration = .seconds(3600)
     ) async throws(IOError) -> OwnedDescriptor? {
         let socket = try OwnedDescriptor.makeSocket(address.family, Int32(SOCK_STREAM.rawValue))
@@ -53,7 +53,7 @@ extension TCPSocket {
     ///
     /// Each address gets an equal part of the time that is left.
     @EventLoop
-    public static func connect(
+    package static func connect(
         to host: String, port: UInt16, timeout: Duration
     ) async throws(IOError) -> OwnedDescriptor {
         let deadline = ContinuousClock.now + timeout
@@ -77,7 +77,7 @@ extension TCPSocket {
     }
 
     /// Creates a stream socket that listens at an address of this host; port 0 means any free port.
-    public static func listen(
+    package static func listen(
         at host: String, port: UInt16, backlog: Int32 = 128
     ) async throws(IOError) -> OwnedDescriptor {
         let addresses: [InternetAddress]

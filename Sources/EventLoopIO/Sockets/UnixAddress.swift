@@ -57,20 +57,20 @@ public enum UnixAddress: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// The file of a socket that this process has bound.
-public struct SocketFile: Sendable {
+package struct SocketFile: Sendable {
     private let path: String
     private let device: dev_t
     private let number: ino_t
 
     /// Remembers the file that is at `path` now; nil if there is none.
-    public init?(at path: String) {
+    package init?(at path: String) {
         var status = stat()
         guard lstat(path, &status) == 0 else { return nil }
         (self.path, device, number) = (path, status.st_dev, status.st_ino)
     }
 
     /// Removes the file, unless another process, such as the service manager, has replaced it.
-    public func remove() {
+    package func remove() {
         guard let now = SocketFile(at: path), now.device == device, now.number == number else { return }
         unlink(path)
     }

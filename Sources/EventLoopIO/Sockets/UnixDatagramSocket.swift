@@ -4,23 +4,23 @@ import CLinux
 import Glibc
 
 /// A datagram, while it is handled.
-public struct Datagram: ~Copyable {
+package struct Datagram: ~Copyable {
     /// The bytes sent, which are valid in the handler only.
-    public let bytes: UnsafeRawBufferPointer
+    package let bytes: UnsafeRawBufferPointer
     /// Whether it was longer than 64 KiB, so that its end is missing.
-    public let isTruncated: Bool
+    package let isTruncated: Bool
     /// The sender's user, as the kernel reports it; `UInt32.max` if it is unknown.
     ///
     /// It is the real user, unless the sender chooses its effective or saved one (unix(7)).
-    public let sender: UInt32
+    package let sender: UInt32
 }
 
 /// A datagram socket that is read on the loop.
 ///
 /// Descriptors that come with a datagram are closed, on another thread.
 @EventLoop
-public final class UnixDatagramSocket {
-    public typealias Handler = @EventLoop (borrowing Datagram) -> Void
+package final class UnixDatagramSocket {
+    package typealias Handler = @EventLoop (borrowing Datagram) -> Void
 
     private enum State {
         /// Reads nothing before ``UnixDatagramSocket/resume()``.
@@ -48,7 +48,7 @@ public final class UnixDatagramSocket {
     ///   - descriptor: the socket.
     ///   - isHeld: whether to read nothing before ``resume()``.
     ///   - handler: called with each datagram; it must not make a socket read, because all share their memory.
-    public init(
+    package init(
         adopting descriptor: OwnedDescriptor, isHeld: Bool = false, handler: @escaping Handler
     ) throws(IOError) {
         self.descriptor = descriptor
@@ -59,7 +59,7 @@ public final class UnixDatagramSocket {
     isolated deinit { cancel() }
 
     /// Starts reading.
-    public func resume() {
+    package func resume() {
         guard case .held(let source, let handler) = state else { return }
         state = .reading(source, handler)
         source.events = .readable
@@ -67,7 +67,7 @@ public final class UnixDatagramSocket {
     }
 
     /// Replaces the handler, from the next datagram on.
-    public func setHandler(_ handler: @escaping Handler) {
+    package func setHandler(_ handler: @escaping Handler) {
         switch state {
         case .held(let source, _): state = .held(source, handler)
         case .reading(let source, _): state = .reading(source, handler)
@@ -81,7 +81,7 @@ public final class UnixDatagramSocket {
     /// Receives nothing more and releases the handler.
     ///
     /// Datagrams in the queue are lost; call ``finish(then:)`` to handle them. The socket's file stays.
-    public func cancel() {
+    package func cancel() {
         switch state {
         case .held(let source, _), .reading(let source, _): source.cancel()
         case .cancelled: return
@@ -93,7 +93,7 @@ public final class UnixDatagramSocket {
     }
 
     /// Refuses further datagrams, receives those in the queue, then stops and calls `body`.
-    public func finish(then body: @escaping @EventLoop () -> Void = {}) {
+    package func finish(then body: @escaping @EventLoop () -> Void = {}) {
         refuse()
         receiveAll {
             self.cancel()
@@ -104,7 +104,7 @@ public final class UnixDatagramSocket {
     /// Receives the datagrams in the queue, then calls `body`; at once if the socket was cancelled.
     ///
     /// It uses this socket's share of each turn, and the datagrams of one system call more.
-    public func receiveAll(then body: @escaping @EventLoop () -> Void) {
+    package func receiveAll(then body: @escaping @EventLoop () -> Void) {
         whenEmpty.append(body)
         if case .cancelled = state { callWaiters() } else { receive() }
     }

@@ -4,7 +4,7 @@ import CLinux
 import Glibc
 
 /// Unix sockets, all close-on-exec and non-blocking.
-public enum UnixSocket {
+package enum UnixSocket {
     private static let stream = Int32(SOCK_STREAM.rawValue)
     private static let datagram = Int32(SOCK_DGRAM.rawValue)
 
@@ -19,7 +19,7 @@ public enum UnixSocket {
     ///   - backlog: how many connections may wait to be accepted.
     /// - Throws: ``IOError/Code/addressInUse`` if a living process listens there, ``IOError/Code/notASocket`` if the
     ///   file is not a socket, or an error of the file system.
-    public static func listen(at path: String, mode: UInt32, backlog: Int32 = 128) throws(IOError)
+    package static func listen(at path: String, mode: UInt32, backlog: Int32 = 128) throws(IOError)
         -> OwnedDescriptor
     {
         try removeDead(path, type: stream)
@@ -33,7 +33,7 @@ public enum UnixSocket {
     /// Creates a stream socket that listens in the abstract namespace, where every user can connect.
     ///
     /// - Throws: ``IOError/Code/addressInUse`` if another socket has the name.
-    public static func listen(atAbstract name: String, backlog: Int32 = 128) throws(IOError) -> OwnedDescriptor {
+    package static func listen(atAbstract name: String, backlog: Int32 = 128) throws(IOError) -> OwnedDescriptor {
         let socket = try make(stream)
         let failure = try UnixAddress.abstract(name).withSocketAddress {
             Glibc.bind(socket.rawValue, $0, $1) == 0 && Glibc.listen(socket.rawValue, backlog) == 0 ? 0 : errno
@@ -43,7 +43,7 @@ public enum UnixSocket {
     }
 
     /// Returns the path that a listener is bound to.
-    public static func path(of listener: OwnedDescriptor) throws(IOError) -> String {
+    package static func path(of listener: OwnedDescriptor) throws(IOError) -> String {
         var address = sockaddr_un()
         var size = socklen_t(MemoryLayout.size(ofValue: address))
         let failure = withUnsafeMutablePointer(to: &address) {
@@ -57,7 +57,7 @@ public enum UnixSocket {
     }
 
     /// Returns who may connect to the socket at `path`, as permissions for a file of this process's user and group.
-    public static func mode(of path: String) throws(IOError) -> UInt32 {
+    package static func mode(of path: String) throws(IOError) -> UInt32 {
         var status = stat()
         guard stat(path, &status) == 0 else { throw IOError(errno: errno, "cannot access \(path)") }
         let others = status.st_mode & 0o006
@@ -70,7 +70,7 @@ public enum UnixSocket {
     /// - Parameters:
     ///   - path: the path of the socket.
     ///   - restrict: sets who may send to the file at a path. Before it is called, only this process's user may.
-    public static func bindDatagram(
+    package static func bindDatagram(
         at path: String, restrict: (_ path: String) throws(IOError) -> Void
     ) throws(IOError) -> OwnedDescriptor {
         try removeDead(path, type: datagram)
@@ -87,7 +87,7 @@ public enum UnixSocket {
     /// Creates a datagram socket that replaces this process's socket at `path`, so that a sender always finds one.
     ///
     /// The kernel keeps the name that the new socket was bound with: `path` and a tilde.
-    public static func replaceDatagram(
+    package static func replaceDatagram(
         at path: String, restrict: (_ path: String) throws(IOError) -> Void
     ) throws(IOError) -> OwnedDescriptor {
         let temporary = path + "~"
@@ -118,7 +118,7 @@ public enum UnixSocket {
     }
 
     /// Creates two stream sockets that are connected to each other.
-    public static func makePair() throws(IOError) -> (OwnedDescriptor, OwnedDescriptor) {
+    package static func makePair() throws(IOError) -> (OwnedDescriptor, OwnedDescriptor) {
         var ends: [Int32] = [-1, -1]
         let type = stream | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
@@ -131,7 +131,7 @@ public enum UnixSocket {
     ///
     /// It waits up to `timeout` while the listener's backlog is full. It waits on its own thread, because a full
     /// backlog cannot be polled and the kernel wakes waiting threads in order.
-    public static func connect(
+    package static func connect(
         to address: UnixAddress, timeout: Duration = .seconds(5)
     ) async throws(IOError) -> OwnedDescriptor {
         let socket = try make(stream)
@@ -150,7 +150,7 @@ public enum UnixSocket {
     /// - Parameter listener: the listening socket.
     /// - Throws: ``IOError/Code/exhausted`` if only the ``OwnedDescriptor/reserve`` of descriptors is left; the caller
     ///   must then pause.
-    public static func accept(_ listener: Int32) throws(IOError) -> OwnedDescriptor? {
+    package static func accept(_ listener: Int32) throws(IOError) -> OwnedDescriptor? {
         if OwnedDescriptor.isInReserve(nextTo: listener) {
             throw IOError(errno: EMFILE, "cannot accept a connection")
         }

@@ -5,11 +5,11 @@ import Glibc
 /// Looks up users and groups (getpwnam(3), getgrnam(3)).
 ///
 /// The database may be on another machine, so call this on a thread that may block (``BlockingThread``).
-public enum UserDatabase {
+package enum UserDatabase {
     /// Returns the ID of a user, given by name or number; nil if there is no such user.
     ///
     /// - Throws: ``IOError`` if the lookup fails.
-    public static func user(_ text: String) throws(IOError) -> UInt32? {
+    package static func user(_ text: String) throws(IOError) -> UInt32? {
         if let number = UInt32(text) { return number }
         return try lookUp("user “\(text)”") { buffer, size in
             var entry = passwd()
@@ -22,7 +22,7 @@ public enum UserDatabase {
     /// Returns the name of a user; nil if there is no such user.
     ///
     /// - Throws: ``IOError`` if the lookup fails.
-    public static func name(ofUser number: UInt32) throws(IOError) -> String? {
+    package static func name(ofUser number: UInt32) throws(IOError) -> String? {
         try lookUp("user \(number)") { buffer, size in
             var entry = passwd()
             var found: UnsafeMutablePointer<passwd>?
@@ -34,7 +34,7 @@ public enum UserDatabase {
     /// Returns the ID of a group; nil if there is no such group.
     ///
     /// - Throws: ``IOError`` if the lookup fails.
-    public static func group(named name: String) throws(IOError) -> UInt32? {
+    package static func group(named name: String) throws(IOError) -> UInt32? {
         try lookUp("group “\(name)”") { buffer, size in
             var entry = Glibc.group()
             var found: UnsafeMutablePointer<Glibc.group>?

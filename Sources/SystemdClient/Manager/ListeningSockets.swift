@@ -5,6 +5,8 @@ public import EventLoopIO
 import Glibc
 import Synchronization
 
+@_exported public import class EventLoopIO.OwnedDescriptor
+
 /// Listening sockets inherited from another process, by name.
 public final class ListeningSockets: Sendable {
     /// The sockets from the service manager (sd_listen_fds_with_names(3)).

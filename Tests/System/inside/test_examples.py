@@ -2,6 +2,7 @@
 """The examples that need a real systemd: one follows a unit, one writes to the journal."""
 
 import json
+import signal
 
 from harness.daemon import Follower, environment
 from harness.expect import Skip, equal
@@ -27,7 +28,7 @@ def unit_state():
         program.until("loaded, active (running)")
         systemctl("stop", "example.service")
         program.until("inactive (dead)")
-        equal(program.end(), 0)
+        equal(program.end(), -signal.SIGINT)
 
 
 @test("the last message before a program's end is in the journal with its fields, every time")

@@ -38,19 +38,55 @@ def ping():
         equal(refusal(client, {"pin": ""}), ("org.varlink.service.InvalidParameter", {"parameter": "pin"}))
 
 
-@test("the documentation of Varlink shows exactly the files of the service that is tested here")
+ARTICLES = {"NotificationStreams": ["Sources/SelectedServer"], "SystemdClient": ["Sources/UnitState", "Sources/LastWords"],
+            "SystemdServiceLifecycle": ["Service"], "Varlink": ["Sources/Ping"]}
+
+
+def shown(library, article=None):
+    """The code in an article about a library."""
+    text = (ROOT / "Sources" / library / f"{library}.docc" / f"{article or library}.md").read_text()
+    return re.findall(r"^```\w*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+@test("the documentation of each library shows exactly the files of an example that is tested here")
 def documentation():
-    article = (ROOT / "Sources" / "Varlink" / "Varlink.docc" / "Varlink.md").read_text()
-    shown = re.findall(r"^```\w*\n(.*?)^```$", article, re.DOTALL | re.MULTILINE)
-    sources = PACKAGE / "Sources" / "Ping"
-    for file in sorted(sources.iterdir()):
-        equal(file.read_text() in shown, True, f"{file} is not in Varlink.md as it is")
+    for library, examples in ARTICLES.items():
+        code = shown(library)
+        for file in sorted(file for example in examples for file in (PACKAGE / example).iterdir()):
+            equal(file.read_text() in code, True, f"{file} is not in {library}.md as it is")
     # The manifest also has the other examples.
     def lines(text):
         return {line.rstrip(",") for line in text.splitlines()}
 
-    manifest = next(text for text in shown if text.startswith("// swift-tools-version"))
+    manifest = next(text for text in shown("Varlink") if text.startswith("// swift-tools-version"))
     equal(lines(manifest) - lines((PACKAGE / "Package.swift").read_text()), set())
+
+
+@test("the documentation has every option for generated code")
+def options():
+    source = (ROOT / "Sources" / "VarlinkGeneration" / "GenerationOptions.swift").read_text()
+    comment = re.search(r"^/// ```\n(.*?)^/// ```$", source, re.DOTALL | re.MULTILINE)[1]
+    equal(shown("Varlink", "GeneratedCode"), ["".join(line[4:] for line in comment.splitlines(keepends=True))])
+    accepted = set(re.findall(r'case \("(\w+)", ', source))
+    equal({line.split()[0] for line in comment.replace("/// ", "").splitlines()}, accepted)
+
+
+@test("the package offers only the libraries that are documented, and the Swift Package Index shows them")
+def products():
+    offered = re.findall(r'\.library\(name: "(\w+)"', (ROOT / "Package.swift").read_text())
+    equal(sorted(offered), sorted([*ARTICLES, "NotificationStreamsFoundation"]))
+    listed = re.search(r"documentation_targets: \[(.*)\]", (ROOT / ".spi.yml").read_text())[1].split(", ")
+    # The index builds without traits.
+    equal(sorted(listed), sorted(set(offered) - {"SystemdServiceLifecycle"}))
+
+
+@test("two interfaces in one module that is isolated to the main actor work next to the names of SwiftNIO")
+def tickets():
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run([EXAMPLES / "Tickets", f"unix:{folder}/socket"], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, env=environment(), timeout=30)
+    equal((run.returncode, run.stdout), (0, "ticket 1, note 1\nclosed\nthe service closed the connection\n"))
+    contains(run.stderr, "method=org.example.notes.Add", "cannot answer a call: IOError(errnoCode: 22)")
 
 
 @test("a package that uses the libraries resolves no dependency that only the daemon needs")
@@ -112,7 +148,7 @@ def unit_state():
     with Follower(EXAMPLES / "UnitState", "db.service",
                   env=environment(DBUS_SYSTEM_BUS_ADDRESS="unix:path=/nonexistent")) as program:
         equal(program.next(), "unknown: cannot reach the system bus: No such file or directory")
-        equal((program.end(), program.next(), program.errors), (0, None, []))
+        equal((program.end(), program.next(), program.errors), (-signal.SIGINT, None, []))
 
 
 @test("a service tells the service manager when it is up, alive, reloads and stops")

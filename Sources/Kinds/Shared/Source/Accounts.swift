@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import EventLoopIO
-public import SourceKinds
+package import SourceKinds
 
 /// The IDs of the users and groups that a configuration names, from the system's databases.
 public struct Accounts: Sendable {
@@ -24,7 +24,7 @@ public struct Accounts: Sendable {
     /// Looks up the group `statusd` and the users that sources need; may block.
     ///
     /// If a database does not answer, the value from `before` is used, so that no user loses a permission.
-    public init(
+    package init(
         of sources: some Sequence<AnySourceSettings>, before: Accounts, user: LookUp = UserDatabase.user,
         group: LookUp = UserDatabase.group(named:)
     ) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import EventLoopIO
+import Glibc
 import Varlink
 
 /// Answers with the text that it receives.
@@ -13,19 +13,16 @@ final class Answerer: PingService {
 
 @main
 struct Main {
-    static func main() {
-        EventLoop.runProcess {
-            do {
-                let address = CommandLine.arguments.dropFirst().first ?? "unix:@org.example.ping"
-                let listener = try await VarlinkAddress(parsing: address).listen()
-                let info = VarlinkService.Info(
-                    vendor: "Example", product: "ping", version: "1", url: "https://example.org/")
-                try await VarlinkService(info: info, interfaces: [Answerer()], listeners: [listener]).run()
-                return 0
-            } catch {
-                print(error)
-                return 1
-            }
+    static func main() async {
+        do {
+            let address = CommandLine.arguments.dropFirst().first ?? "unix:@org.example.ping"
+            let listener = try await VarlinkAddress(parsing: address).listen()
+            let info = VarlinkService.Info(
+                vendor: "Example", product: "ping", version: "1", url: "https://example.org/")
+            try await VarlinkService(info: info, interfaces: [Answerer()], listeners: [listener]).run()
+        } catch {
+            print(error)
+            exit(1)
         }
     }
 }
