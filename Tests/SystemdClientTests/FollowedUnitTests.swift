@@ -47,6 +47,46 @@ import Testing
         #expect(unit.mustBeLoaded(for: .look))
     }
 
+    @Test("is read after a failed condition, which signals do not name; its name outlives the unit's time in memory")
+    func failedCondition() throws {
+        know("inactive", "dead")
+        let skipped = ["ConditionResult": "no", "ConditionTimestampMonotonic": "7", "ActiveState": "inactive"]
+        #expect(unit.change(skipped, areGeneral: true) == .look)
+        func known(_ values: [String: String]) throws -> UnitProperties {
+            let loaded = ["LoadState": "loaded", "ActiveState": "inactive"].merging(values) { $1 }
+            let observation = unit.know(loaded, isInMemory: true)
+            guard case .properties(let properties) = observation else { throw CancellationError() }
+            return properties
+        }
+        // The manager has unloaded it already.
+        #expect(try known(["ConditionResult": "no", "ConditionTimestampMonotonic": "0"]).failedCondition == "")
+        let named = skipped.merging(["Conditions": "ConditionPathExists=/x"]) { $1 }
+        #expect(try known(named).failedCondition == "ConditionPathExists=/x")
+        #expect(try known(["ConditionTimestampMonotonic": "0"]).failedCondition == "ConditionPathExists=/x")
+        // Neither another signal of the same check nor one of a unit that was just loaded needs another reading.
+        #expect(told(unit.change(skipped, areGeneral: true)) == "inactive ()")
+        #expect(told(unit.change(["ConditionTimestampMonotonic": "0"], areGeneral: true)) == "inactive ()")
+        #expect(try known([:]).failedCondition == "ConditionPathExists=/x")
+        let met = ["ConditionResult": "yes", "ConditionTimestampMonotonic": "8"]
+        let refused = ["AssertResult": "no", "AssertTimestampMonotonic": "9", "Asserts": "AssertUser=x"]
+        #expect(try known(met.merging(refused) { $1 }).failedCondition == "AssertUser=x")
+        #expect(try known(met.merging(["ConditionTimestampMonotonic": "10"]) { $1 }).failedCondition == nil)
+    }
+
+    @Test("a failure is reported at once, and read if signals do not tell how a command ended")
+    func failedCommand() {
+        know("activating", "start-pre")
+        #expect(unit.change(["Result": "exit-code"], areGeneral: false) == .nothing)
+        guard case .tellAndLook = unit.change(["ActiveState": "failed"], areGeneral: true) else {
+            Issue.record("it is not read")
+            return
+        }
+        know("active", "running")
+        let main = ["ExecMainCode": "1", "ExecMainStatus": "3", "ExecMainExitTimestampMonotonic": "5"]
+        #expect(unit.change(main.merging(["Result": "exit-code"]) { $1 }, areGeneral: false) == .nothing)
+        #expect(told(unit.change(["ActiveState": "failed"], areGeneral: true)) == "failed (running)")
+    }
+
     @Test("must be read before signals count if its file was missing, could not be read, or was never read")
     func mustBeRead() {
         let change = ["ActiveState": "active"]

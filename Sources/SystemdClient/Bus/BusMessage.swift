@@ -16,6 +16,8 @@ final class BusMessage {
 
     /// The type codes of sd_bus_message_read_basic(3).
     private enum Code {
+        static let integer = CChar(bitPattern: UInt8(ascii: "i"))
+        static let structure = CChar(bitPattern: UInt8(ascii: "r"))
         static let array = CChar(bitPattern: UInt8(ascii: "a"))
         static let boolean = CChar(bitPattern: UInt8(ascii: "b"))
         static let entry = CChar(bitPattern: UInt8(ascii: "e"))
@@ -96,6 +98,14 @@ final class BusMessage {
         if let truth = variant("b", read: boolean) { return truth ? Self.truth : "no" }
         if let number = variant("u", read: { number(Code.number, UInt32.self) }) { return String(number) }
         if let number = variant("t", read: { number(Code.longNumber, UInt64.self) }) { return String(number) }
+        if let number = variant("i", read: { number(Code.integer, Int32.self) }) { return String(number) }
+        if let texts = variant("as", read: { array("s", read: string) }) { return texts.joined(separator: " ") }
+        if let conditions = variant("a(sbbsi)", read: { array("(sbbsi)", read: condition) }) {
+            return Self.failed(of: conditions) ?? ""
+        }
+        if let commands = variant("a(sasbttttuii)", read: { array("(sasbttttuii)", read: command) }) {
+            return commands.last { !$0.isEmpty } ?? ""
+        }
         skip("v")
         return nil
     }
@@ -105,6 +115,57 @@ final class BusMessage {
         guard sd_bus_message_enter_container(message, Code.variant, type) > 0 else { return nil }
         defer { sd_bus_message_exit_container(message) }
         return read()
+    }
+
+    private func array<Element>(_ type: String, read: () -> Element?) -> [Element] {
+        guard sd_bus_message_enter_container(message, Code.array, type) > 0 else { return [] }
+        defer { sd_bus_message_exit_container(message) }
+        var elements: [Element] = []
+        while let element = read() { elements.append(element) }
+        return elements
+    }
+
+    private func structure<Value>(_ type: String, read: () -> Value?) -> Value? {
+        guard sd_bus_message_enter_container(message, Code.structure, type) > 0 else { return nil }
+        defer { sd_bus_message_exit_container(message) }
+        return read()
+    }
+
+    /// A condition or assertion of a unit, as in its file.
+    private struct Condition {
+        var text: String
+        /// Whether one of several such conditions suffices (`ConditionPathExists=|/x`).
+        var isAlternative: Bool
+        var hasFailed: Bool
+    }
+
+    private func condition() -> Condition? {
+        structure("sbbsi") {
+            guard let name = string(), let isAlternative = boolean(), let isNegated = boolean(),
+                let parameter = string(), let result = number(Code.integer, Int32.self)
+            else { return nil }
+            let text = "\(name)=\(isAlternative ? "|" : "")\(isNegated ? "!" : "")\(parameter)"
+            return Condition(text: text, isAlternative: isAlternative, hasFailed: result < 0)
+        }
+    }
+
+    /// The condition that decided; nil if none failed.
+    private static func failed(of conditions: [Condition]) -> String? {
+        (conditions.first { $0.hasFailed && !$0.isAlternative } ?? conditions.first(where: \.hasFailed))?.text
+    }
+
+    /// Reads how a command of a unit ended (``UnitProperties/TimedExit``); empty if it has not failed or may fail.
+    private func command() -> String? {
+        structure("sasbttttuii") {
+            skip("sas")
+            guard let mayFail = boolean() else { return nil }
+            skip("ttt")
+            guard let time = number(Code.longNumber, UInt64.self) else { return nil }
+            skip("u")
+            guard let code = number(Code.integer, Int32.self), let status = number(Code.integer, Int32.self)
+            else { return nil }
+            return mayFail || status == 0 ? "" : "\(code) \(status) \(time)"
+        }
     }
 
     private func number<Number: FixedWidthInteger & BitwiseCopyable>(_ code: CChar, _ type: Number.Type) -> Number? {

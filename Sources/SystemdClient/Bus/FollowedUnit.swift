@@ -36,6 +36,8 @@ final class FollowedUnit {
         case nothing
         case tell(UnitObservation)
         case look
+        /// Tell it, and look for what signals do not contain.
+        case tellAndLook(UnitObservation)
     }
 
     private enum State {
@@ -106,7 +108,7 @@ final class FollowedUnit {
         if let id = values["Id"] { ownName = id }
         var properties = UnitProperties()
         properties.apply(values, isService: isService)
-        if case .known(let former, _) = state { properties.keepStartFailure(of: former) }
+        if case .known(let former, _) = state { properties.keepKnowledge(of: former) }
         state = .known(properties, isInMemory: isInMemory)
         return .properties(properties)
     }
@@ -127,8 +129,14 @@ final class FollowedUnit {
         // Signals do not say whether a missing file can be loaded by now, or what it contains.
         guard case .known(var properties, let isInMemory) = state, isInMemory || properties.loadState == "loaded"
         else { return .look }
+        let former = properties
         properties.apply(values, isService: isService)
         state = .known(properties, isInMemory: true)
+        // Signals do not contain which condition failed, and how a command ended.
+        if properties.failedCondition == "", properties.conditionsCheckedAt != former.conditionsCheckedAt {
+            return .look
+        }
+        if areGeneral, properties.lacksExit { return .tellAndLook(.properties(properties)) }
         return areGeneral ? .tell(.properties(properties)) : .nothing
     }
 

@@ -277,6 +277,9 @@ final class ManagerWatch {
         case .nothing: break
         case .tell(let observation): tell(observation, about: unit)
         case .look: ask(.look, about: unit)
+        case .tellAndLook(let observation):
+            tell(observation, about: unit)
+            ask(.look, about: unit)
         }
     }
 }

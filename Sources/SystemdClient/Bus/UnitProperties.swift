@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
+import Glibc
+
 /// The properties of a unit in the service manager's words (org.freedesktop.systemd1(5)).
 public struct UnitProperties: Sendable, Equatable {
     /// Whether the unit exists: `loaded`, `not-found`, `masked`, `bad-setting`, `error`, `merged` or `stub`.
@@ -24,6 +27,20 @@ public struct UnitProperties: Sendable, Equatable {
     ///
     /// The service manager does not keep the reason.
     public var startFailure: StartFailure?
+    /// How the process ended that made the last run fail; nil if no process did, or if that is unknown.
+    public var exit: Exit?
+    /// The condition or assertion that prevented the last start, such as `ConditionPathExists=/x`; nil if none did.
+    ///
+    /// It is empty if the service manager has forgotten which one it was.
+    public var failedCondition: String?
+    /// When a service last began to run, or a timer last elapsed, as the time since 1970; nil if that is unknown.
+    public var lastRun: Duration?
+    /// When a timer elapses next, as the time since 1970; nil if it will not.
+    public var nextRun: Duration?
+    /// The units that this one starts, such as the service of a timer.
+    public var triggers: [String] = []
+    /// The units that start this one, such as its timers.
+    public var triggeredBy: [String] = []
     /// Whether its processes are frozen (`systemctl freeze`), by itself or by its slice.
     public var isFrozen = false
     /// Whether the service manager forgets the unit when it has failed (`CollectMode=inactive-or-failed`).
@@ -38,6 +55,11 @@ public struct UnitProperties: Sendable, Equatable {
     public var activeAt: Duration?
     /// When its state last changed, by the same clock; nil if the service manager does not know it.
     public var changedAt: Duration?
+
+    /// When its conditions were last checked, by the same clock.
+    var conditionsCheckedAt: Duration?
+    /// How its main process and its other commands last ended, if badly.
+    private var mainExit, commandExit: TimedExit?
 
     /// Creates properties with nothing known.
     public init() {}
@@ -59,10 +81,19 @@ extension UnitProperties {
     /// The properties' names on the bus.
     ///
     /// `Id` is the unit's own name, which differs from an alias.
-    static let names: Set<String> = [
+    static let names: Set<String> = commands.union([
         "Id", "LoadState", "ActiveState", "SubState", "Result", "StatusText", "Type", "RemainAfterExit",
         "NRestarts", "MainPID", "InactiveExitTimestampMonotonic", "CollectMode",
         "FreezerState", "ActiveEnterTimestampMonotonic", "StateChangeTimestampMonotonic",
+        "ConditionResult", "ConditionTimestampMonotonic", "Conditions", "AssertResult", "AssertTimestampMonotonic",
+        "Asserts", "ExecMainCode", "ExecMainStatus", "ExecMainExitTimestampMonotonic", "InactiveExitTimestamp",
+        "LastTriggerUSec", "NextElapseUSecRealtime", "NextElapseUSecMonotonic", "Triggers", "TriggeredBy",
+    ])
+
+    /// The commands of services, sockets, mounts and swaps.
+    private static let commands: Set<String> = [
+        "ExecStartPre", "ExecStart", "ExecStartPost", "ExecStop", "ExecStopPre", "ExecStopPost", "ExecMount",
+        "ExecUnmount", "ExecActivate", "ExecDeactivate",
     ]
 
     /// Applies the properties of a reply or a signal.
@@ -80,9 +111,13 @@ extension UnitProperties {
             if let time, time != startedAt { startFailure = nil }
             startedAt = time
         }
+        apply(conditions: values)
+        applySchedule(values)
+        defer { applyExit(values) }
         if let value = values["ActiveEnterTimestampMonotonic"] { activeAt = Self.time(value) }
         if let value = values["StateChangeTimestampMonotonic"] { changedAt = Self.time(value) }
         guard isService else { return }
+        if let time = Self.time(values["InactiveExitTimestamp"] ?? "") { lastRun = time }
         if let value = values["MainPID"].flatMap({ Int32($0) }) { mainProcess = value == 0 ? nil : value }
         if let value = values["NRestarts"].flatMap({ Int($0) }) { restarts = value }
         if let value = values["StatusText"] { statusText = value.isEmpty ? nil : value }
@@ -91,8 +126,92 @@ extension UnitProperties {
         if let value = values["RemainAfterExit"] { remainsAfterExit = value == BusMessage.truth }
     }
 
-    /// Converts microseconds to a time; 0 means none.
+    /// Applies the results of the last checks before a start; assertions are checked only if the conditions are met.
+    private mutating func apply(conditions values: [String: String]) {
+        let checks = ["Condition", "Assert"].compactMap { kind in
+            Self.time(values["\(kind)TimestampMonotonic"] ?? "").map { (kind: kind, time: $0) }
+        }
+        // A unit that was just loaded has none.
+        guard let last = checks.max(by: { $0.time < $1.time }) else { return }
+        if values["\(last.kind)Result"] == BusMessage.truth {
+            failedCondition = nil
+        } else {
+            let known = last.time == conditionsCheckedAt ? failedCondition : ""
+            failedCondition = values["\(last.kind)s"] ?? known
+        }
+        conditionsCheckedAt = last.time
+    }
+
+    private mutating func applySchedule(_ values: [String: String]) {
+        if let value = values["Triggers"] { triggers = value.split(separator: " ").map(String.init) }
+        if let value = values["TriggeredBy"] { triggeredBy = value.split(separator: " ").map(String.init) }
+        if let time = Self.time(values["LastTriggerUSec"] ?? "") { lastRun = time }
+        guard let wall = values["NextElapseUSecRealtime"], let monotonic = values["NextElapseUSecMonotonic"] else {
+            return
+        }
+        // As systemctl list-timers does: the earlier one.
+        let elapsed = Self.time(monotonic).map { time in
+            let seconds = (Self.now(CLOCK_REALTIME) + time - Self.now(CLOCK_MONOTONIC)).components.seconds
+            return Duration.seconds(seconds)
+        }
+        nextRun = [Self.time(wall), elapsed].compactMap { $0 }.min()
+    }
+
+    private static func now(_ clock: clockid_t) -> Duration { .nanoseconds(Int64(nanoseconds(of: clock))) }
+
+    private mutating func applyExit(_ values: [String: String]) {
+        if let code = values["ExecMainCode"], let status = values["ExecMainStatus"],
+            let time = values["ExecMainExitTimestampMonotonic"]
+        {
+            mainExit = TimedExit("\(code) \(status) \(time)")
+        }
+        let exits = Self.commands.compactMap { values[$0] }
+        if !exits.isEmpty { commandExit = exits.compactMap { TimedExit($0) }.max { $0.time < $1.time } }
+        // A unit that waits for its restart has a new time of its start already.
+        let start = subState.hasPrefix("auto-restart") ? nil : startedAt
+        exit = [mainExit, commandExit].compactMap { $0 }.first { $0.explains(result, since: start) }?.exit
+    }
+
+    /// Converts microseconds to a time; 0 and the largest number mean none.
     private static func time(_ text: String) -> Duration? { Int64(text).flatMap { $0 == 0 ? nil : .microseconds($0) } }
+}
+
+extension UnitProperties {
+    /// How a process ended.
+    public enum Exit: Sendable, Equatable {
+        /// With this exit status.
+        case status(Int)
+        /// By this signal.
+        case signal(Int)
+    }
+
+    /// How a process ended, and when.
+    private struct TimedExit: Equatable {
+        let exit: Exit
+        let time: Duration
+
+        /// Reads a code of waitid(2), an exit status or a signal, and microseconds; nil if it did not fail.
+        init?(_ text: String) {
+            let numbers = text.split(separator: " ").compactMap { Int($0) }
+            guard numbers.count == 3, numbers[0] > 0, numbers[1] > 0, numbers[2] > 0 else { return nil }
+            exit = numbers[0] == Int(CLD_EXITED) ? .status(numbers[1]) : .signal(numbers[1])
+            time = .microseconds(numbers[2])
+        }
+
+        /// Whether it is the cause of a result, and belongs to the run that began at this time.
+        func explains(_ result: String?, since start: Duration?) -> Bool {
+            if let start, time < start { return false }
+            return switch (exit, result) {
+            case (.status, "exit-code"), (.signal, "signal"), (.signal, "core-dump"): true
+            default: false
+            }
+        }
+    }
+
+    /// Whether a process made it fail, and signals do not tell how that process ended.
+    var lacksExit: Bool {
+        activeState == "failed" && exit == nil && ["exit-code", "signal", "core-dump"].contains(result ?? "")
+    }
 }
 
 extension UnitProperties {
@@ -105,9 +224,15 @@ extension UnitProperties {
         case dependency, assert, timeout, unsupported
     }
 
-    /// Keeps the former reason why it was not started, unless it has run since.
-    mutating func keepStartFailure(of former: UnitProperties) {
+    /// Keeps the time of the last run, and why it was not started, unless it has run since.
+    ///
+    /// The service manager forgets the former when it unloads the unit.
+    mutating func keepKnowledge(of former: UnitProperties) {
+        lastRun = lastRun ?? former.lastRun
         guard activeState == "inactive", startedAt == nil || startedAt == former.startedAt else { return }
         startFailure = former.startFailure
+        if conditionsCheckedAt == nil {
+            (failedCondition, conditionsCheckedAt) = (former.failedCondition, former.conditionsCheckedAt)
+        }
     }
 }

@@ -50,7 +50,7 @@ import Testing
         #expect(
             shown(by: judge(), of: states, until: 9000) == [
                 "inactive (dead) [ok]", "activating (start) [ok]", "failed (exit-code) [critical]",
-                "failed (timeout) [critical]", "inactive (dead) [ok]",
+                "failed: timed out [critical]", "inactive (dead) [ok]",
             ])
     }
 
@@ -69,7 +69,7 @@ import Testing
             shown(by: judge(), of: states + [well, forgotten], until: 9000) == restart + ["inactive (dead) [ok]"])
         #expect(
             shown(by: judge(), of: states + [failed, forgotten], until: 9000)
-                == restart + ["failed (start-limit-hit) [critical]"])
+                == restart + ["failed: started too often [critical]"])
     }
 
     @Test("failures that are still counted, or precede the start, are not forgotten either")
@@ -78,7 +78,7 @@ import Testing
         let failed = job("failed", "failed", result: "resources", startedAt: nil)
         #expect(
             shown(by: judge(failures: 2, shown: .ok), of: [(failed, 1000), (forgotten, 1001)], until: 40_000)
-                == ["failed (resources) [critical]"])
+                == ["failed: a system operation failed (resources) [critical]"])
         // It failed once, and the end of the next run was not seen.
         let states = [
             (job("failed", "failed", result: "exit-code", startedAt: 1000), 1000), (forgotten, 1001),

@@ -39,7 +39,7 @@ import Testing
             shown == [
                 "active (running) [ok]", "activating (auto-restart) after exit-code [warning]",
                 "activating (auto-restart) after exit-code, 2 times [warning]",
-                "activating (auto-restart) after exit-code, 3 times [warning]", "failed (start-limit-hit) [critical]",
+                "activating (auto-restart) after exit-code, 3 times [warning]", "failed: started too often [critical]",
             ])
     }
 

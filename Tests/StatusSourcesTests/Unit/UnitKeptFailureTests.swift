@@ -40,7 +40,7 @@ import Testing
         var first = judge()
         #expect(
             first.judge(oneshot("inactive", "dead", result: "exec-condition"), at: .seconds(10)).verdict
-                == .show(UnitStatus(.ok, "inactive (dead)")))
+                == .show(UnitStatus(.ok, "condition failed: ExecCondition=")))
         #expect(!first.hasFailed)
     }
 
@@ -143,7 +143,8 @@ import Testing
         var judge = judge()
         var service = unit("inactive", "dead")
         service.startFailure = .dependency
-        #expect(judge.judge(service, at: .seconds(1)).verdict == .show(UnitStatus(.warning, "inactive (dead)")))
+        let status = UnitStatus(.warning, "inactive (dead), not started: a dependency failed")
+        #expect(judge.judge(service, at: .seconds(1)).verdict == .show(status))
         #expect(!judge.hasFailed)
     }
 

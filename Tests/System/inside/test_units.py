@@ -42,21 +42,46 @@ def units(**texts):
     """Unit files, removed at the end together with their processes."""
     try:
         for name, text in texts.items():
-            (UNITS / f"{name}.service").write_text(text)
+            (UNITS / whole(name)).write_text(text)
         systemctl("daemon-reload")
         yield
     finally:
-        for name in texts:
-            run("systemctl", "unmask", f"{name}.service")
-            run("systemctl", "stop", f"{name}.service")
-            (UNITS / f"{name}.service").unlink(missing_ok=True)
-            run("systemctl", "reset-failed", f"{name}.service")
+        for name in map(whole, texts):
+            run("systemctl", "unmask", name)
+            run("systemctl", "stop", name)
+            (UNITS / name).unlink(missing_ok=True)
+            run("systemctl", "reset-failed", name)
         systemctl("daemon-reload")
+
+
+def whole(name):
+    """The name of a unit, which is a service unless it has a suffix."""
+    return name if "." in name else f"{name}.service"
 
 
 def following(*names):
     """A configuration that follows the units of these names."""
-    return "servers:\n" + "".join(f"  {name}: {{ unit: {name}.service }}\n" for name in names)
+    return "servers:\n" + "".join(f"  {name}: {{ unit: {whole(name)} }}\n" for name in names)
+
+
+TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
+
+
+def matches(server, level, pattern):
+    """Waits until the whole text of the server matches a pattern, then checks its level; returns the text."""
+    def matching():
+        text = describe(server).get("status", {}).get("text", "")
+        assert re.fullmatch(pattern, text), f"“{text}” does not match “{pattern}”"
+        return text
+
+    text = eventually(matching, f"{server}: {pattern}")
+    equal(describe(server)["status"]["level"], level, f"level of “{text}”")
+    return text
+
+
+def ran(server):
+    """Waits until the server shows that its oneshot ran well."""
+    matches(server, "ok", f"ran {TIME}")
 
 
 @test("a unit's states are followed: stopped, started, failed, reset")
@@ -66,13 +91,13 @@ def states():
         systemctl("start", "sleeper")
         becomes("sleeper", "ok", "active (running)")
         run("systemctl", "start", "breaker")
-        becomes("breaker", "critical", "failed (exit-code)")
+        becomes("breaker", "critical", "failed: exit status 7")
         systemctl("kill", "--signal=KILL", "sleeper")
-        becomes("sleeper", "critical", "failed (signal)")
+        becomes("sleeper", "critical", "failed: ended by signal 9, Killed")
         systemctl("reset-failed", "sleeper")
         becomes("sleeper", "warning", "inactive (dead)")
         texts = [entry["STATUSD_TEXT"] for entry in journal("SERVER=sleeper") if entry["_PID"] == str(main_process())]
-        for text in ("active (running)", "failed (signal)", "inactive (dead)"):
+        for text in ("active (running)", "failed: ended by signal 9, Killed", "inactive (dead)"):
             assert text in texts, texts
 
 
@@ -105,15 +130,129 @@ def not_started():
         systemctl("daemon-reload")
         becomes("job", "critical", "inactive (dead), not started: a dependency failed")
         systemctl("start", "job")
-        becomes("job", "ok", "inactive (dead)")
+        ran("job")
         (UNITS / "job.service").write_text(job.format(f"ExecCondition=/usr/bin/test -e {condition}\n", "false"))
         systemctl("daemon-reload")
         condition.touch()
         run("systemctl", "start", "job")
-        becomes("job", "critical", "failed (exit-code)")
+        becomes("job", "critical", "failed: exit status 1")
         condition.unlink()
         systemctl("start", "job")
         becomes("job", "critical", "inactive (dead) after a failure")
+
+
+@test("a unit that was not started names the condition or assertion that failed")
+def conditions():
+    unit = "[Unit]\n{}\n[Service]\nType={}\nExecStart=/bin/true\n"
+    with units(plain=unit.format("ConditionPathExists=/nonexistent", "simple"), job=unit.format("ConditionPathExists=!/etc", "oneshot"),
+               several=unit.format("ConditionPathExists=/etc\nConditionPathExists=|/nonexistent\nConditionUser=|nobody", "oneshot"),
+               insistent=unit.format("AssertPathExists=/nonexistent", "oneshot")), \
+            service(configuration=following("plain", "job", "several", "insistent")):
+        for server in ("job", "several", "insistent"):
+            becomes(server, "ok", "inactive (dead)")
+        run("systemctl", "start", "plain", "job", "several", "insistent")
+        # The service manager may unload a unit before its condition is read.
+        matches("plain", "warning", "condition failed(: ConditionPathExists=/nonexistent)?")
+        matches("job", "ok", "condition failed(: ConditionPathExists=!/etc)?")
+        matches("several", "ok", r"condition failed(: ConditionPathExists=\|/nonexistent)?")
+        matches("insistent", "critical", r"inactive \(dead\), not started: (an )?assertion failed(: AssertPathExists=/nonexistent)?")
+    # A unit that another one needs stays loaded.
+    with units(job=unit.format("ConditionPathExists=!/etc", "oneshot"), keeper=f"[Unit]\nWants=job.service\n{SLEEPER}"), \
+            service(configuration=following("job")):
+        systemctl("start", "keeper")
+        becomes("job", "ok", "condition failed: ConditionPathExists=!/etc")
+        statusctl("refresh", "job")
+        becomes("job", "ok", "condition failed: ConditionPathExists=!/etc")
+
+
+@test("a failed unit says why, whichever of its commands failed")
+def reasons():
+    def failing(settings):
+        return f"[Service]\n{settings}\n"
+
+    core = "ExecStart=/bin/sh -c 'kill -SEGV $$$$'\nLimitCORE=0"
+    with units(before=failing("ExecStartPre=/bin/sh -c 'exit 4'\nExecStart=/bin/sleep infinity"),
+               forking=failing("Type=forking\nExecStart=/bin/sh -c 'exit 5'"), absent=failing("ExecStart=/nonexistent"),
+               slow=failing("Type=notify\nTimeoutStartSec=1s\nExecStart=/bin/sleep infinity"), crash=failing(core),
+               silent=failing("Type=notify\nNotifyAccess=all\nWatchdogSec=1s\nExecStart=/bin/sh -c 'systemd-notify --ready; exec sleep infinity'"),
+               eager=failing("Restart=always\nRestartSec=10ms\nExecStart=/bin/true")), \
+            service(configuration=following("before", "forking", "absent", "slow", "crash", "silent", "eager")):
+        systemctl("start", "--no-block", "before", "forking", "absent", "slow", "crash", "silent", "eager")
+        becomes("before", "critical", "failed: exit status 4")
+        becomes("forking", "critical", "failed: exit status 5")
+        becomes("absent", "critical", "failed: exit status 203/EXEC")
+        becomes("slow", "critical", "failed: timed out")
+        becomes("crash", "critical", "failed: ended by signal 11, Segmentation fault")
+        becomes("silent", "critical", "failed: watchdog timed out")
+        becomes("eager", "critical", "failed: started too often")
+        # One entry for each failure, although how a command ended is read afterwards.
+        texts = [entry["STATUSD_TEXT"] for entry in journal("SERVER=before") if entry["_PID"] == str(main_process())]
+        equal([text for text in texts if text.startswith("failed")], ["failed: exit status 4"])
+
+
+@test("a oneshot says when it ran and when its timer starts it again; a timer says so, too, and that its service failed")
+def timers():
+    job, timer = "[Service]\nType=oneshot\nExecStart=/bin/{}\n", "[Timer]\n{}\n"
+    files = {"job": job.format("true"), "job.timer": timer.format("OnCalendar=*-*-* 03:00:00"),
+             "once": job.format("true"), "once.timer": timer.format("OnActiveSec=1s\nAccuracySec=1ms"),
+             "bad": job.format("false"), "bad.timer": timer.format("OnCalendar=*-*-* 03:00:00")}
+    with units(**files), service(configuration=following(*files)):
+        becomes("job", "ok", "inactive (dead)")
+        systemctl("start", "job.timer", "once.timer", "bad.timer")
+        next_run = r"next \d{4}-\d\d-\d\d 03:00 UTC"
+        matches("job", "ok", rf"inactive \(dead\), {next_run}")
+        matches("job.timer", "ok", rf"active \(waiting\), {next_run}")
+        matches("once", "ok", f"ran {TIME}, no further run is scheduled")
+        matches("once.timer", "ok", rf"active \(elapsed\), ran {TIME}, no further run is scheduled")
+        systemctl("start", "job")
+        matches("job", "ok", f"ran {TIME}, {next_run}")
+        run("systemctl", "start", "bad")
+        becomes("bad", "critical", "failed: exit status 1")
+        matches("bad.timer", "ok", rf"active \(waiting\), {next_run}; bad.service failed: exit status 1")
+        before = [describe(server)["status"]["changedAt"] for server in files]
+        systemctl("daemon-reload")
+        systemctl("restart", "statusd.service")
+        statusctl("refresh", "--all")
+        equal([describe(server)["status"]["changedAt"] for server in files], before, "nothing has changed")
+        systemctl("stop", "job.timer")
+        matches("job", "ok", f"ran {TIME}, no further run is scheduled")
+
+
+@test("a timer that fires all the time causes two entries in the journal for each run, as its service does")
+def busy_timer():
+    files = {"job": "[Service]\nType=oneshot\nExecStart=/bin/sleep 0.2\n",
+             "job.timer": "[Timer]\nOnActiveSec=100ms\nOnUnitInactiveSec=700ms\nAccuracySec=1ms\n"}
+    with units(**files), service(configuration=following("job", "job.timer")):
+        systemctl("start", "job.timer")
+        statusctl("wait", "job", "--text", "activating (start)", "--timeout", "10s")
+        time.sleep(6)
+        systemctl("stop", "job.timer")
+        texts = [entry["STATUSD_TEXT"] for entry in journal("SERVER=job") if entry["_PID"] == str(main_process())]
+        runs = texts.count("activating (start)")
+        assert runs > 3 and len(texts) <= 2 * runs + 3, texts
+
+
+@test("a unit that is masked while it runs says so")
+def masked_while_running():
+    with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
+        systemctl("start", "sleeper")
+        becomes("sleeper", "ok", "active (running)")
+        (UNITS / "sleeper.service").unlink()
+        systemctl("mask", "sleeper")
+        becomes("sleeper", "ok", "active (running), masked")
+        systemctl("unmask", "sleeper")
+        becomes("sleeper", "ok", "active (running), unit file missing")
+        (UNITS / "sleeper.service").write_text(SLEEPER)
+        systemctl("daemon-reload")
+        becomes("sleeper", "ok", "active (running)")
+
+
+@test("sockets and paths say why they failed")
+def sockets_and_paths():
+    files = {"quick": "[Service]\nExecStart=/bin/false\n", "quick.path": "[Path]\nPathExists=/etc\n"}
+    with units(**files), service(configuration=following("quick.path")):
+        run("systemctl", "start", "quick.path")
+        matches("quick.path", "critical", "failed: its unit was started too often|failed: triggered too often")
 
 
 @test("a frozen unit is a warning until it runs again")
@@ -138,16 +277,16 @@ def restart_loop():
     with units(looper=looper), service(configuration=following("looper")):
         try:
             systemctl("start", "looper")
-            statusctl("wait", "looper", "--text", "activating (auto-restart) after exit-code, 4 times", "--timeout", "20s")
+            statusctl("wait", "looper", "--text", "activating (auto-restart): exit status 3, 4 times", "--timeout", "20s")
             flag.touch()
             becomes("looper", "ok", "active (running)")
         finally:
             flag.unlink(missing_ok=True)
         restarts = int(done("systemctl", "show", "-P", "NRestarts", "looper.service"))
         texts = [entry["STATUSD_TEXT"] for entry in journal("SERVER=looper") if entry["_PID"] == str(main_process())]
-        looped = texts[texts.index("activating (auto-restart) after exit-code"):]
+        looped = texts[texts.index("activating (auto-restart): exit status 3"):]
         equal(len(looped), restarts + 1, f"entries of {looped}")
-        equal(looped[-2:], [f"activating (auto-restart) after exit-code, {restarts} times", "active (running)"])
+        equal(looped[-2:], [f"activating (auto-restart): exit status 3, {restarts} times", "active (running)"])
 
 
 @test("a running oneshot is ok until it has run for longer than the configuration allows")
@@ -171,9 +310,9 @@ def unit_failures():
         systemctl("start", "sleeper")
         becomes("sleeper", "ok", "active (running)")
         systemctl("kill", "--signal=KILL", "sleeper")
-        eventually(lambda: "failed (signal) [critical]; 1 of 2 before it counts" in run("/usr/bin/statusctl", "status", "sleeper").out)
+        eventually(lambda: "failed: ended by signal 9, Killed [critical]; 1 of 2 before it counts" in run("/usr/bin/statusctl", "status", "sleeper").out)
         equal(describe("sleeper")["status"]["level"], "ok")
-        becomes("sleeper", "critical", "failed (signal)")
+        becomes("sleeper", "critical", "failed: ended by signal 9, Killed")
 
 
 @test("a unit that does not exist is unknown; it is followed when it appears, is masked, and disappears")
@@ -219,12 +358,12 @@ def failing_oneshot():
         becomes("job", "ok", "inactive (dead)")
         run("systemctl", "start", "job")
         result = run("/usr/bin/statusctl", "refresh", "job")
-        contains(result.out, "job: failed (exit-code) [critical]")
+        contains(result.out, "job: failed: exit status 1 [critical]")
         slow.touch()
         try:
             systemctl("start", "--no-block", "job")
             eventually(lambda: show("SubState", "job.service") == "start")
-            contains(run("/usr/bin/statusctl", "refresh", "job").out, "job: failed (exit-code)", "[critical]")
+            contains(run("/usr/bin/statusctl", "refresh", "job").out, "job: failed: exit status 1", "[critical]")
             run("systemctl", "restart", "dbus.service")
             eventually(lambda: "follows units again" in log())
             eventually(lambda: describe("job")["phase"] == "loaded")
@@ -245,7 +384,7 @@ def forgotten_oneshot():
         statusctl("reload")
         becomes("job", "ok", "inactive (dead)")
         run("systemctl", "start", "job")
-        becomes("job", "critical", "failed (exit-code)")
+        becomes("job", "critical", "failed: exit status 1")
         # A temporarily invalid configuration does not make it ok either.
         drop_in.write_text(following("job") + "accept: sometimes\n")
         run("/usr/bin/statusctl", "reload")
@@ -253,11 +392,11 @@ def forgotten_oneshot():
         drop_in.write_text(following("job"))
         statusctl("reload")
         # It is read after the manager has forgotten it.
-        contains(run("/usr/bin/statusctl", "refresh", "job").out, "job: failed (exit-code) [critical]")
+        contains(run("/usr/bin/statusctl", "refresh", "job").out, "job: failed: exit status 1 [critical]")
         good.touch()
         try:
             systemctl("start", "job")
-            becomes("job", "ok", "inactive (dead)")
+            ran("job")
         finally:
             good.unlink()
 
@@ -289,7 +428,7 @@ def bus_restart():
             run("systemctl", "start", "dbus.socket", "dbus.service")
         eventually(lambda: len(os.listdir(f"/proc/{main_process()}/fd")) <= before + 2, f"{before} descriptors")
         systemctl("kill", "--signal=KILL", "sleeper")
-        becomes("sleeper", "critical", "failed (signal)")
+        becomes("sleeper", "critical", "failed: ended by signal 9, Killed")
         messages = [entry["MESSAGE"] for entry in journal(f"_PID={main_process()}")
                     if entry["MESSAGE"].startswith(("cannot follow units", "follows units"))]
         # Messages that follow soon are combined with the next ones.
@@ -308,7 +447,7 @@ def death_without_bus():
             os.kill(process, signal.SIGKILL)
             with Follower("/usr/bin/statusctl", "wait", "sleeper", "--timeout", "8s") as waiting:
                 run("systemctl", "start", "dbus.socket", "dbus.service")
-                becomes("sleeper", "critical", "failed (signal)")
+                becomes("sleeper", "critical", "failed: ended by signal 9, Killed")
                 equal(waiting.wait(), 75, "exit status of wait")
         finally:
             run("systemctl", "reset-failed", "dbus.service", "dbus.socket")
@@ -373,7 +512,7 @@ def under_load():
         becomes("sleeper", "ok", "active (running)")
         for _ in range(5):
             systemctl("kill", "--signal=KILL", "sleeper")
-            becomes("sleeper", "critical", "failed (signal)", seconds=2)
+            becomes("sleeper", "critical", "failed: ended by signal 9, Killed", seconds=2)
             systemctl("start", "sleeper")
             becomes("sleeper", "ok", "active (running)", seconds=2)
             systemctl("stop", "sleeper")
@@ -381,7 +520,7 @@ def under_load():
             systemctl("start", "sleeper")
             becomes("sleeper", "ok", "active (running)", seconds=2)
         for looper in loopers:
-            contains(describe(looper)["status"]["text"], "activating (auto-restart) after exit-code")
+            contains(describe(looper)["status"]["text"], "activating (auto-restart): exit status")
 
 
 @test("a service manager or bus that hangs without disconnecting is noticed, and its units are failed", limit=120)

@@ -88,13 +88,6 @@ extension FileSettings {
     }
 }
 
-extension Timestamp {
-    /// Returns the time to the minute, such as `2026-11-22 03:12 UTC`, or to the second if it must be precise.
-    fileprivate func text(isPrecise: Bool) -> String {
-        "\(description.prefix(isPrecise ? 19 : 16).split(separator: "T").joined(separator: " ")) UTC"
-    }
-}
-
 /// Returns the problem with a file of this age; nil if there is none.
 ///
 /// A time slightly in the future may come from another clock.

@@ -143,7 +143,7 @@ struct UnitJudge {
     private func status(of unit: UnitProperties) -> UnitStatus {
         let status = UnitStatus(unit, of: name)
         guard keepsFailure, unit.loadState == "loaded", unit.startFailure == nil, let lastFailure else { return status }
-        return UnitStatus(lastFailure.level, status.text + " after a failure")
+        return UnitStatus(lastFailure.level, "\(unit.activeState) (\(unit.subState)) after a failure")
     }
 
     private static let unknownEnd = UnitStatus(.unknown, "ended with an unknown result")
@@ -162,7 +162,7 @@ struct UnitJudge {
         var recalled = unit
         (recalled.activeState, recalled.subState) = (lastKnown.activeState, lastKnown.subState)
         (recalled.result, recalled.startedAt) = (lastKnown.result, lastKnown.startedAt)
-        recalled.restarts = lastKnown.restarts
+        (recalled.exit, recalled.restarts) = (lastKnown.exit, lastKnown.restarts)
         return recalled
     }
 

@@ -19,6 +19,7 @@ final class UnitSource {
     private let schedule: CheckSchedule
     private let runtime: Duration?
     private let monitor: StatusMonitor
+    private let bus: UnitBus
     private var judge: UnitJudge
     private var properties: UnitProperties?
     /// Whether the server shows why the unit could not be read or followed, and nothing newer.
@@ -26,8 +27,20 @@ final class UnitSource {
     /// When the unit's state will be known, if that is soon.
     private var settlesAt: Duration?
     private var subscription: UnitSubscription?
+    /// The timers that start it, or the units that it starts, as a timer does.
+    private var partners: [String: Partner] = [:]
     private lazy var timer = try? TimerSource { [weak self] in self?.judgeProperties() }
     private lazy var loader = StatusLoader(of: server, monitor: monitor) { [weak self] in try await self?.read() }
+
+    private struct Partner {
+        let subscription: UnitSubscription
+        /// What is known about it; nil before the first answer.
+        var observation: UnitObservation?
+
+        var properties: UnitProperties? {
+            if case .properties(let properties) = observation { properties } else { nil }
+        }
+    }
 
     /// Follows a unit from now on; keeps a predecessor's knowledge of the same unit.
     init(_ unit: String, _ order: SourceOrder) {
@@ -45,13 +58,16 @@ final class UnitSource {
         if former?.runtime != runtime || former?.schedule != schedule || order.shown == nil {
             judge.change(runtime: runtime, schedule: schedule, shown: order.shown)
         }
-        let bus = order.environment.shared(UnitBus.self)
+        bus = order.environment.shared(UnitBus.self)
         subscription = bus.follow(unit) { [weak self] in self?.take($0) }
     }
 
     private func read() async throws {
         guard let subscription else { return }
         await subscription.read(within: schedule.timeout)
+        if properties != nil {
+            for partner in partners.values { await partner.subscription.read(within: schedule.timeout) }
+        }
         guard let settlesAt else { return }
         try await EventLoop.sleep(for: settlesAt - Self.now)
         judgeProperties()
@@ -75,19 +91,60 @@ final class UnitSource {
             // longer each time.
             if properties.mainProcess == getpid() { properties.statusText = nil }
             self.properties = properties
+            followPartners(of: properties)
             judgeProperties()
         }
     }
 
+    private func followPartners(of properties: UnitProperties) {
+        let timers = properties.triggeredBy.filter { $0.hasSuffix(".timer") }
+        let names = Set(properties.triggers + timers)
+        for name in partners.keys where !names.contains(name) {
+            partners.removeValue(forKey: name)?.subscription.cancel()
+        }
+        for name in names where partners[name] == nil {
+            let subscription = bus.follow(name) { [weak self] in
+                self?.partners[name]?.observation = $0
+                self?.judgeProperties()
+            }
+            partners[name] = Partner(subscription: subscription)
+        }
+    }
+
+    /// The unit's properties, with what its timers know of its runs; nil before all of that is known.
+    private var completeProperties: UnitProperties? {
+        guard var unit = properties, !partners.values.contains(where: { $0.observation == nil }) else { return nil }
+        if unit.hasTimers {
+            let timers = partners.filter { unit.triggeredBy.contains($0.key) }.values.compactMap(\.properties)
+            // The run has ended, and the timer will say in a moment when the next one is.
+            if unit.activeState == "inactive", timers.contains(where: { $0.subState == "running" }) { return nil }
+            unit.lastRun = unit.lastRun ?? timers.compactMap(\.lastRun).max()
+            unit.nextRun = timers.compactMap(\.nextRun).min()
+        }
+        return unit
+    }
+
+    /// The text of a status, with the failures of the units that this one starts, such as the service of a timer.
+    private func text(_ status: UnitStatus) -> StatusText {
+        var text = status.text
+        if let properties, properties.isActive, properties.subState != "running" {
+            for name in properties.triggers {
+                guard let unit = partners[name]?.properties, unit.activeState == "failed" else { continue }
+                text += "; \(name) \(UnitStatus(unit, of: name).text)"
+            }
+        }
+        return StatusText(fitting: text) ?? StatusText(of: status.level)
+    }
+
     private func judgeProperties() {
-        guard let properties else { return }
+        guard let properties = completeProperties else { return }
         let now = Self.now
         let (verdict, again) = judge.judge(properties, at: now)
         settlesAt = verdict == .wait ? again.flatMap { $0 <= now + UnitJudge.passingTime ? $0 : nil } : nil
         switch verdict {
-        case .show(let status): _ = try? monitor.post(status.visibleText, level: status.level, to: server)
+        case .show(let status): _ = try? monitor.post(text(status), level: status.level, to: server)
         case .hold(let status, let count, let needed):
-            let message = Hysteresis.message(status.visibleText, status.level, count, of: needed)
+            let message = Hysteresis.message(text(status), status.level, count, of: needed)
             try? monitor.setMessage(message, of: server)
         case .wait where settlesAt != nil:
             // The state will be known soon; until then, the reason stays.
@@ -95,7 +152,7 @@ final class UnitSource {
         case .wait:
             // The status that was shown before still holds.
             guard hasReason else { break }
-            try? monitor.setMessage(judge.pendingStatus(of: properties).visibleText.rawValue, of: server)
+            try? monitor.setMessage(text(judge.pendingStatus(of: properties)).rawValue, of: server)
         }
         if settlesAt == nil { hasReason = false }
         if let again { timer?.schedule(after: again - now) } else { timer?.stop() }
@@ -113,13 +170,11 @@ extension UnitSource: Source {
     func close() {
         subscription?.cancel()
         subscription = nil
+        for partner in partners.values { partner.subscription.cancel() }
+        partners = [:]
         timer?.cancel()
         loader.close()
     }
-}
-
-extension UnitStatus {
-    fileprivate var visibleText: StatusText { StatusText(fitting: text) ?? StatusText(of: level) }
 }
 
 extension UnitSettings: SourceMaking {
