@@ -218,9 +218,9 @@ def timers():
         matches("job", "ok", f"ran {TIME}, no further run is scheduled")
 
 
-@test("a timer that fires all the time causes two entries in the journal for each run, as its service does")
+@test("a timer that fires all the time causes two entries in the journal for each run of its service")
 def busy_timer():
-    files = {"job": "[Service]\nType=oneshot\nExecStart=/bin/sleep 0.2\n",
+    files = {"job": "[Unit]\nStartLimitIntervalSec=0\n[Service]\nType=oneshot\nExecStart=/bin/sleep 0.2\n",
              "job.timer": "[Timer]\nOnActiveSec=100ms\nOnUnitInactiveSec=700ms\nAccuracySec=1ms\n"}
     with units(**files), service(configuration=following("job", "job.timer")):
         systemctl("start", "job.timer")
@@ -228,8 +228,8 @@ def busy_timer():
         time.sleep(6)
         systemctl("stop", "job.timer")
         texts = [entry["STATUSD_TEXT"] for entry in journal("SERVER=job") if entry["_PID"] == str(main_process())]
-        runs = texts.count("activating (start)")
-        assert runs > 3 and len(texts) <= 2 * runs + 3, texts
+        began = [number for number, text in enumerate(texts) if text == "activating (start)"]
+        assert len(began) > 3 and began[-1] - began[0] == 2 * (len(began) - 1), texts
 
 
 @test("a unit that is masked while it runs says so")
