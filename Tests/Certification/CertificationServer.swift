@@ -10,11 +10,11 @@ final class CertificationServer: CertificationService {
     private static let map = ["foo": "Foo", "bar": "Bar"]
     private static let set: Set<String> = ["one", "two", "three"]
     private static let replies = (1...10).map { "Reply number \($0)" }
-    private static let myType = MyType(
+    private static let myType = CertificationInterface.MyType(
         object: JSONText(["method": "org.varlink.certification.Test09"]), enum: .two,
         struct: .init(first: 1, second: "2"),
         array: ["one", "two", "three"], dictionary: map, stringset: set,
-        interface: Interface(
+        interface: CertificationInterface.Interface(
             foo: [nil, ["foo": .foo, "bar": .bar], nil, ["one": .foo, "two": .bar]], anon: .init(foo: true, bar: false))
     )
 

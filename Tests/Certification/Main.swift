@@ -53,7 +53,7 @@ enum CertificationRun {
         let five = try await client.test05(clientId: id, string: four.string)
         let six = try await client.test06(
             clientId: id, bool: five.bool, int: five.int, float: five.float, string: five.string)
-        let structure = Test07Parameters.Struct(
+        let structure = CertificationInterface.Test07Parameters.Struct(
             bool: six.struct.bool, int: six.struct.int, float: six.struct.float, string: six.struct.string)
         let seven = try await client.test07(clientId: id, struct: structure)
         let eight = try await client.test08(clientId: id, map: seven.map)

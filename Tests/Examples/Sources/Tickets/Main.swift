@@ -10,7 +10,7 @@ final class Tickets: TicketsService {
     private var tickets: [TicketsInterface.Task] = []
 
     func add(_ parameters: AddParameters, _ call: TicketsCall<AddReply>) throws {
-        if parameters.task.state == .done { throw TicketsError.closed }
+        if parameters.task.state == .done || call.caller.userID != getuid() { throw TicketsError.closed }
         tickets.append(parameters.task)
         call.reply(AddReply(number: tickets.count))
     }
@@ -54,6 +54,9 @@ struct Main {
             print(window.lines.joined(separator: "\n"))
             serving.cancel()
             try await serving.value
+        } catch let error as VarlinkAddress.Failure {
+            print("\(error.code): \(error.message)")
+            exit(1)
         } catch {
             print(error)
             exit(1)
