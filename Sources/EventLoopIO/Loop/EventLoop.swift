@@ -52,7 +52,7 @@ public actor EventLoop {
     }
 
     /// Runs `body` on the loop: at once if the caller is on it, else as soon as the loop is free, in order.
-    package nonisolated static func perform(_ body: @escaping @EventLoop @Sendable () -> Void) {
+    public nonisolated static func perform(_ body: @escaping @EventLoop @Sendable () -> Void) {
         // The executor keeps closures without their isolation, which would be checked at each call.
         let body = unsafeBitCast(body, to: (@Sendable () -> Void).self)
         if executor.isCurrent { body() } else { executor.enqueue(body) }
@@ -61,7 +61,7 @@ public actor EventLoop {
     /// Runs `body` on the loop with an object, as ``perform(_:)`` does.
     ///
     /// If the caller is on the loop and `body` captures nothing, this needs no memory.
-    package nonisolated static func perform<Object: AnyObject & Sendable>(
+    public nonisolated static func perform<Object: AnyObject & Sendable>(
         with object: Object, _ body: @escaping @EventLoop @Sendable (Object) -> Void
     ) {
         guard executor.isCurrent else { return perform { body(object) } }
@@ -69,24 +69,24 @@ public actor EventLoop {
     }
 
     /// Runs `body` at the end of the current turn, after the jobs that the turn created and before the loop waits.
-    @EventLoop package static func atEndOfTurn(_ body: @escaping @EventLoop () -> Void) {
+    @EventLoop public static func atEndOfTurn(_ body: @escaping @EventLoop () -> Void) {
         atEndOfTurn(EndOfTurnClosure(body: body))
     }
 
     /// Lets an object do its work at the end of the current turn.
-    @EventLoop package static func atEndOfTurn(_ work: any EndOfTurnWork) { executor.endOfTurn.append(work) }
+    @EventLoop public static func atEndOfTurn(_ work: any EndOfTurnWork) { executor.endOfTurn.append(work) }
 
     /// Runs `body` in the next turn that has time for it, after the loop has checked for new events.
     ///
     /// Use it after a ``TurnShare`` is used up.
-    @EventLoop package static func atNextTurn(_ body: @escaping @EventLoop () -> Void) {
+    @EventLoop public static func atNextTurn(_ body: @escaping @EventLoop () -> Void) {
         executor.nextTurn.append(body)
     }
 
     /// Runs `body` isolated to the loop, or stops the process if the caller is not on the loop's thread.
     ///
     /// C callbacks that run on the loop need it.
-    package nonisolated static func assumeIsolated<Result: Sendable>(
+    public nonisolated static func assumeIsolated<Result: Sendable>(
         _ body: @EventLoop () throws -> Result, file: StaticString = #fileID, line: UInt = #line
     ) rethrows -> Result {
         precondition(executor.isCurrent, "not on the event loop's thread", file: file, line: line)
@@ -103,7 +103,7 @@ public actor EventLoop {
 
 /// What does one pass of work for many callers at the end of a turn, such as a flush after a batch of messages.
 @EventLoop
-package protocol EndOfTurnWork {
+public protocol EndOfTurnWork {
     /// Does the work; the turn has no more jobs.
     func turnEnds()
 }
@@ -147,19 +147,19 @@ package struct EventLoopClock: Clock {
 /// The part of a loop turn that one client, or another source of work, may use.
 ///
 /// A busy turn lasts a millisecond, which all sources with work share evenly.
-package struct TurnShare: Sendable {
+public struct TurnShare: Sendable {
     private let end: UInt64
 
     /// Begins a share of the current turn.
-    @EventLoop package init() { self.init(nanoseconds: EventLoop.executor.share) }
+    @EventLoop public init() { self.init(nanoseconds: EventLoop.executor.share) }
 
     /// Begins a share of a given length.
     ///
     /// Not of a `Duration`, whose 128-bit division would cost more than the rest of an idle turn.
-    package init(nanoseconds: UInt64) { end = Self.now + nanoseconds }
+    public init(nanoseconds: UInt64) { end = Self.now + nanoseconds }
 
     /// Whether the rest must wait for the next turn (``EventLoop/atNextTurn(_:)``).
-    package var isUsedUp: Bool { Self.now >= end }
+    public var isUsedUp: Bool { Self.now >= end }
 
     private static var now: UInt64 { nanoseconds(of: CLOCK_MONOTONIC) }
 }

@@ -4,22 +4,25 @@ import CLinux
 import Glibc
 
 /// Calls a handler on the loop whenever a descriptor is ready, until it is cancelled or released.
+///
+/// It is public, as is what else an update calls, because the compiler inlines only public functions into other
+/// modules.
 @EventLoop
-package final class IOSource {
+public final class IOSource {
     /// What a descriptor is ready for, as in epoll_ctl(2).
-    package struct Events: OptionSet, Sendable {
-        package let rawValue: UInt32
+    public struct Events: OptionSet, Sendable {
+        public let rawValue: UInt32
 
-        package init(rawValue: UInt32) { self.rawValue = rawValue }
+        public init(rawValue: UInt32) { self.rawValue = rawValue }
 
         /// The descriptor has input, or the peer has closed.
-        package static var readable: Events { Events(rawValue: EPOLLIN.rawValue) }
+        public static var readable: Events { Events(rawValue: EPOLLIN.rawValue) }
         /// The descriptor has room for output.
-        package static var writable: Events { Events(rawValue: EPOLLOUT.rawValue) }
+        public static var writable: Events { Events(rawValue: EPOLLOUT.rawValue) }
         /// Both directions are closed; reported unless ``events`` is empty.
-        package static var hangUp: Events { Events(rawValue: EPOLLHUP.rawValue) }
+        public static var hangUp: Events { Events(rawValue: EPOLLHUP.rawValue) }
         /// The descriptor has an error; reported unless ``events`` is empty.
-        package static var error: Events { Events(rawValue: EPOLLERR.rawValue) }
+        public static var error: Events { Events(rawValue: EPOLLERR.rawValue) }
     }
 
     /// The descriptor, until the source is cancelled or released.
@@ -35,7 +38,7 @@ package final class IOSource {
     ///
     /// An empty set reports nothing, not even a hang-up. If the kernel cannot watch for the events, for example
     /// because it has no memory, the source retries every 100 ms.
-    package var events: Events {
+    public var events: Events {
         didSet { if events != oldValue { watch() } }
     }
     /// Whether the kernel watches the descriptor.
@@ -50,7 +53,7 @@ package final class IOSource {
     ///   - descriptor: what to watch.
     ///   - events: the events to watch for.
     ///   - handler: called with the events that occurred, as long as the descriptor is ready.
-    package init(
+    public init(
         _ descriptor: OwnedDescriptor, events: Events,
         handler: @escaping @EventLoop (Events) -> Void
     ) throws(IOError) {
@@ -71,7 +74,7 @@ package final class IOSource {
     isolated deinit { cancel() }
 
     /// Stops watching, and releases the handler and the descriptor.
-    package func cancel() {
+    public func cancel() {
         guard let key else { return }
         if isWatched { _ = control(EPOLL_CTL_DEL, key) }
         EventLoop.executor.pollSet.remove(key)
@@ -111,7 +114,7 @@ package final class IOSource {
     }
 
     /// Waits until a descriptor is ready; false on a timeout or if the task is cancelled.
-    package static func wait(
+    public static func wait(
         for events: Events, of descriptor: OwnedDescriptor, within limit: Duration = .seconds(3600)
     ) async throws(IOError) -> Bool {
         var source: IOSource?
