@@ -80,7 +80,9 @@ struct CommandLineReader<Status: Sendable> {
     /// Suggests a long option, by name or first letter, or an argument for a word with a single hyphen.
     private func advice(for word: String) -> String {
         let initial = Set(longOptions.filter { word.count == 2 && $0.hasPrefix("-\(word.lowercased())") })
-        let meant = initial.count == 1 ? initial.first : nil
+        // Without a command, every program's own options are meant first.
+        let standard = parameters.filter(\.isStandard).map { "--\($0.name)" }
+        let meant = initial.count == 1 ? initial.first : initial.intersection(standard).first
         let suggestion = Nearest.suggestion(for: meant ?? "-\(word)", among: longOptions)
         return suggestion.isEmpty ? "; write “--” before an argument that starts with a hyphen" : suggestion
     }

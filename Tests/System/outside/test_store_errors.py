@@ -49,7 +49,7 @@ def assert_responsive(daemon):
         times = []
         for number in range(20):
             begin = time.monotonic()
-            connection.call("Post", {"server": "login", "text": f"Step {number}"})
+            connection.call("Post", {"server": "login", "text": f"Step {number}", "level": "warning" if number % 2 else "ok"})
             connection.call("Select", {"server": ("db", "login")[number % 2]})
             connection.call("Describe", {"server": "db"})
             times.append(time.monotonic() - begin)
