@@ -7,7 +7,7 @@ import Testing
 @testable import StatusCommands
 
 @Suite("What top shows") struct TopModelTests {
-    private func server(_ name: String, _ level: Level = .ok, text: String = "up", selected: Bool = false) throws
+    func server(_ name: String, _ level: Level = .ok, text: String = "up", selected: Bool = false) throws
         -> ServerState
     {
         var state = ServerState(name: try #require(ServerName(name)), source: "push", phase: .loaded)
@@ -17,14 +17,14 @@ import Testing
         return state
     }
 
-    private func event(_ kind: EventKind, _ server: ServerState? = nil, _ servers: [ServerState]? = nil)
+    func event(_ kind: EventKind, _ server: ServerState? = nil, _ servers: [ServerState]? = nil)
         -> EventFollower.Step
     {
         .event(Event(kind: kind, cursor: Cursor(epoch: .none, revision: 1), server: server, servers: servers))
     }
 
     /// A model of ten servers, s0 to s9, of which s3 is selected, on a screen with four rows for them, the bar on s3.
-    private func model() throws -> TopModel {
+    func model() throws -> TopModel {
         var model = TopModel()
         model.visibleRows = 4
         apply(event(.snapshot, nil, try (0..<10).map { try server("s\($0)", selected: $0 == 3) }), &model)
@@ -32,12 +32,12 @@ import Testing
         return model
     }
 
-    private func apply(_ step: EventFollower.Step, _ model: inout TopModel) {
+    func apply(_ step: EventFollower.Step, _ model: inout TopModel) {
         model.apply(step)
         model.place()
     }
 
-    private func press(_ keys: [Key], _ model: inout TopModel) -> [TopModel.Action] {
+    func press(_ keys: [Key], _ model: inout TopModel) -> [TopModel.Action] {
         keys.compactMap { model.press($0) }
     }
 
@@ -176,7 +176,7 @@ import Testing
     }
 
     /// The lines of a screen.
-    private func lines(_ width: Int, _ height: Int, _ model: inout TopModel) -> [String] {
+    func lines(_ width: Int, _ height: Int, _ model: inout TopModel) -> [String] {
         let style = Style(isTerminal: true, environment: ["TERM": "xterm", "LANG": "C.UTF-8"])
         let size = Screen.Size(width: width, height: height)
         let view = TopView(
@@ -327,80 +327,6 @@ import Testing
             #expect(last.displayWidth == width)
         }
         #expect(!lines(10, 8, &model)[7].contains("of"), "a position that would take most of the line")
-    }
-
-    @Test("the strips of the servers on the screen are read one after another, and shown if there is room")
-    func strips() throws {
-        var model = try model()
-        let now = Timestamp(milliseconds: 5_400_000)
-        #expect(!lines(99, 8, &model)[1].contains("LAST"))
-        #expect(model.dueStrip(now: now) == nil)
-        #expect(CellText.plain(lines(100, 8, &model)[1]).hasSuffix("SOURCE  LAST 12 H"))
-        for number in 0..<5 {
-            let request = try #require(model.dueStrip(now: now))
-            #expect((request.server.rawValue, request.parts) == ("s\(number)", 12))
-            #expect((request.since.milliseconds, request.until.milliseconds) == (-36_000_000, 7_200_000))
-            let levels: [Level?] = [nil, .critical, .unknown] + Array(repeating: .ok, count: 9)
-            model.strips.take(.levels(levels), to: request, now: now)
-        }
-        #expect(model.dueStrip(now: now) == nil)
-        let shown = lines(100, 8, &model)
-        #expect(CellText.plain(shown[2]).hasSuffix("  push     █▒▁▁▁▁▁▁▁▁▁"))
-        let bar = try #require(shown.first { $0.hasPrefix("\u{1b}[7m") })
-        #expect(bar.hasSuffix("\u{1b}[27m \u{1b}[31m█\u{1b}[0m\u{1b}[35m▒\u{1b}[0m\u{1b}[32m▁▁▁▁▁▁▁▁▁\u{1b}[0m"))
-        _ = press([.end], &model)
-        #expect(model.dueStrip(now: now)?.server.rawValue == "s5")
-    }
-
-    @Test("a strip is read again when the level changes, when a part is over, and when the daemon was away")
-    func stripsAgain() throws {
-        var model = try model()
-        _ = lines(120, 8, &model)
-        func read(_ time: Int64) -> [String] {
-            let now = Timestamp(milliseconds: time)
-            var names: [String] = []
-            while let request = model.dueStrip(now: now), names.count < 20 {
-                names.append(request.server.rawValue)
-                model.strips.take(.levels(Array(repeating: .ok, count: request.parts)), to: request, now: now)
-            }
-            return names
-        }
-        let all = (0..<5).map { "s\($0)" }
-        #expect(read(0) == all)
-        apply(event(.changed, try server("s2", text: "only the text")), &model)
-        #expect(read(5000) == [])
-        _ = press([.character("o")], &model)
-        apply(event(.changed, try server("s2", .critical)), &model)
-        #expect(read(6000) == ["s2"])
-        apply(event(.changed, try server("s2", .warning)), &model)
-        #expect(read(6999) == [], "at most once a second")
-        #expect(read(7000) == ["s2"])
-        var again = try server("s2", .warning)
-        again.status?.levelChangedAt = Timestamp(milliseconds: 8000)
-        apply(event(.changed, again), &model)
-        #expect(read(9000) == ["s2"], "another level in between")
-        #expect(read(1_800_000) == all, "the next half hour")
-        _ = lines(160, 8, &model)
-        #expect(read(1_801_000) == all, "shorter parts")
-        apply(.away("the daemon disconnected"), &model)
-        #expect(read(1_802_000) == [])
-        apply(.back(isFirst: false), &model)
-        _ = lines(160, 8, &model)
-        #expect(read(1_803_000) == all)
-    }
-
-    @Test("without a history there are no strips, until the daemon returns")
-    func noStrips() throws {
-        var model = try model()
-        _ = lines(120, 8, &model)
-        let now = Timestamp(milliseconds: 0)
-        model.strips.take(.unavailable, to: try #require(model.dueStrip(now: now)), now: now)
-        #expect(!lines(120, 8, &model)[1].contains("LAST"))
-        #expect(model.dueStrip(now: now) == nil)
-        apply(.away("the daemon disconnected"), &model)
-        apply(.back(isFirst: false), &model)
-        _ = lines(120, 8, &model)
-        #expect(model.dueStrip(now: now) != nil)
     }
 
     @Test("after a filter that matched nothing, the last changes are read again")

@@ -35,10 +35,15 @@ final class JournalWriter: ChangeSink {
         mutating func earn() { credit = min(burst, credit + 1) }
 
         /// Decides whether to write a change now; otherwise holds it.
-        mutating func decide(_ change: consuming RecordedChange, mayWrite: Bool) -> Decision {
+        mutating func decide(_ change: consuming RecordedChange, mayWrite: () -> Bool) -> Decision {
             let isWaiting = held != nil
-            if let held { change.omitted += held.omitted + 1 }
-            guard mayWrite, credit > 0 else {
+            // What is no more urgent than the change that waits, waits too.
+            var isUrgent = true
+            if let held {
+                change.omitted += held.omitted + 1
+                isUrgent = change.kind != held.kind || change.grade != held.grade
+            }
+            guard isUrgent, credit > 0, mayWrite() else {
                 held = change
                 return isWaiting ? .keepWaiting : .wait
             }
@@ -48,19 +53,10 @@ final class JournalWriter: ChangeSink {
         }
     }
 
-    private struct Grade: Equatable {
-        let level: Level?
-        let phase: Phase
-        let isStale: Bool
-
-        init(_ server: ServerState) { (level, phase, isStale) = (server.countedLevel, server.phase, server.isStale) }
-    }
-
     /// What the last entry of a server said.
     private struct LastEntry {
         var text: String
-        /// The level, and whether the status is stale or failed: what sets the priority of an entry.
-        var grade: Grade
+        var grade: RecordedChange.Grade?
         /// The end of the time that its changes of text have used up; each uses a minute.
         var textsUsed: ContinuousClock.Instant
     }
@@ -98,8 +94,7 @@ final class JournalWriter: ChangeSink {
     func record(_ change: RecordedChange) -> ChangeReception {
         startTimer()
         let subject = change.subject
-        let mayWrite = credit > 0 && mayWrite(change)
-        switch accounts[subject, default: Account()].decide(change, mayWrite: mayWrite) {
+        switch accounts[subject, default: Account()].decide(change, mayWrite: { credit > 0 && mayWrite(change) }) {
         case .write(let change, let afterWaiting):
             if afterWaiting { waiting.removeAll { $0 == subject } }
             credit -= 1
@@ -113,18 +108,12 @@ final class JournalWriter: ChangeSink {
         }
     }
 
-    /// Whether the server of a change has not used up its changes of text at one level.
+    /// Whether a change is more than one of text, or its server has not used up its changes of text at one level.
     private func mayWrite(_ change: RecordedChange) -> Bool {
-        guard let server = change.server, isOfText(change, server), let last = lastEntries[server.name] else {
-            return true
-        }
+        guard change.kind == .changed, let name = change.snapshot?.state.name, let last = lastEntries[name],
+            last.grade == change.grade
+        else { return true }
         return last.textsUsed - clock() <= Self.textInterval * (Self.burst - 1)
-    }
-
-    /// Whether nothing but the text differs from the last entry.
-    private func isOfText(_ change: RecordedChange, _ server: ServerState) -> Bool {
-        guard change.kind == .changed, let last = lastEntries[server.name] else { return false }
-        return last.grade == Grade(server)
     }
 
     private func dropFirst() {
@@ -199,13 +188,13 @@ final class JournalWriter: ChangeSink {
         metadata["selected"] = .string(server.isSelected ? "yes" : "no")
         metadata["revision"] = .string(String(change.revision))
         if let level = server.status?.level { metadata["level"] = .string(level.rawValue) }
-        let isOfText = isOfText(change, server)
+        let last = lastEntries[server.name]
+        let isOfText = last.map { $0.grade == change.grade } ?? false
         if id == .changed {
             let now = clock()
-            let last = lastEntries[server.name]
             if let last { metadata["old-text"] = .string(last.text) }
             let used = isOfText ? max(now, last?.textsUsed ?? now) + Self.textInterval : last?.textsUsed ?? now
-            lastEntries[server.name] = LastEntry(text: server.headline, grade: Grade(server), textsUsed: used)
+            lastEntries[server.name] = LastEntry(text: server.headline, grade: change.grade, textsUsed: used)
         }
         let note = Self.note(ofOmitted: change.omitted, id == .selected ? "selection" : "change")
         let level: Logger.Level = id != .changed ? .info : isOfText ? .notice : server.journalLevel

@@ -12,6 +12,13 @@ struct RecordedChange {
         case selection
     }
 
+    /// How bad a server is, and whether its status is current: what sets the priority of an entry, besides its text.
+    struct Grade: Equatable {
+        let level: Level?
+        let phase: Phase
+        let isStale: Bool
+    }
+
     let kind: ChangeKind
     let at: Timestamp
     let revision: Int
@@ -22,6 +29,10 @@ struct RecordedChange {
     var omitted = 0
 
     var server: ServerState? { snapshot?.state }
+
+    var grade: Grade? {
+        snapshot.map { Grade(level: $0.state.countedLevel, phase: $0.state.phase, isStale: $0.state.isStale) }
+    }
 
     /// Whether this is the subject, which is compared without a copy of the server's name.
     func isOf(_ subject: Subject?) -> Bool {

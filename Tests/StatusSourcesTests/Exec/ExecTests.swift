@@ -100,49 +100,50 @@ import Testing
         "a plugin that could not get the rights of another user has failed, with the reason",
         arguments: [
             (
-                "\(sandboxedSudo)\nsudo: If sudo is running in a container, you may need to adjust it.", "", 1,
+                "\(sandboxedSudo)\nsudo: If sudo is running in a container, you may need to adjust it.", 1,
                 sandboxedSudo
             ),
-            (sandboxedSudo, "CRITICAL: no output", 2, sandboxedSudo), ("", sandboxedSudo, 1, sandboxedSudo),
             (
-                "sudo: effective uid is not 0, is sudo installed setuid root?", "", 1,
+                "sudo: effective uid is not 0, is sudo installed setuid root?", 1,
                 "sudo: effective uid is not 0, is sudo installed setuid root?"
             ),
             (
-                "sudo: /usr/bin/sudo must be owned by uid 0 and have the setuid bit set", "", 1,
+                "sudo: /usr/bin/sudo must be owned by uid 0 and have the setuid bit set", 1,
                 "sudo: /usr/bin/sudo must be owned by uid 0 and have the setuid bit set"
             ),
-            ("pkexec must be setuid root", "", 127, "pkexec must be setuid root"),
-            ("doas: not installed setuid", "", 1, "doas: not installed setuid"),
-            ("Password: su: Authentication failure", "", 1, "Password: su: Authentication failure"),
-            ("su: must be run from a terminal", "", 1, "su: must be run from a terminal"),
+            ("pkexec must be setuid root", 127, "pkexec must be setuid root"),
+            ("doas: not installed setuid", 1, "doas: not installed setuid"),
+            ("Password: su: Authentication failure", 1, "Password: su: Authentication failure"),
+            ("su: must be run from a terminal", 1, "su: must be run from a terminal"),
             (
-                "ping: socket: Operation not permitted\nping: => missing cap_net_raw+p capability or setuid?", "", 2,
+                "ping: socket: Operation not permitted\nping: => missing cap_net_raw+p capability or setuid?", 2,
                 "ping: => missing cap_net_raw+p capability or setuid?"
             ),
-            ("sudo: a password is required", "", 1, "sudo: a password is required"),
+            ("sudo: a password is required", 1, "sudo: a password is required"),
             (
-                "sudo: unable to resolve host a: Name or service not known\nsudo: check_raid: command not found", "",
+                "sudo: unable to resolve host a: Name or service not known\nsudo: check_raid: command not found",
                 1, "sudo: check_raid: command not found"
             ),
             (
-                "Sorry, user x is not allowed to execute '/bin/y' as root on z.", "", 1,
+                "Sorry, user x is not allowed to execute '/bin/y' as root on z.", 1,
                 "Sorry, user x is not allowed to execute '/bin/y' as root on z."
             ),
             (
-                "Error executing command as another user: Not authorized", "", 127,
+                "Error executing command as another user: Not authorized", 127,
                 "Error executing command as another user: Not authorized"
             ),
         ])
-    func withoutRights(errors: String, output: String, status: Int, reason: String) {
-        let outcome = PluginOutcome(.exited(status), output: output, errors: errors)
+    func withoutRights(errors: String, status: Int, reason: String) {
+        let outcome = PluginOutcome(.exited(status), errors: errors)
         #expect(throws: CheckFailure("cannot run /x: \(reason); see “Plugins” in statusd(8)")) {
             try outcome.result(of: "/x")
         }
     }
 
-    @Test("a plugin that was run counts, whatever sudo says besides")
+    @Test("a plugin that was run counts, whatever sudo says besides, and whatever it quotes from a log")
     func withRights() throws {
+        let log = PluginOutcome(.exited(2), output: "CRITICAL: 3 lines: su: Authentication failure", errors: "su: x")
+        #expect(try log.result(of: "/x").level == .critical)
         let warning = "sudo: unable to resolve host a: Name or service not known"
         let ran = PluginOutcome(.exited(1), output: "WARNING: 1 disk is slow", errors: warning)
         #expect(try ran.result(of: "/x").text == "WARNING: 1 disk is slow")

@@ -62,7 +62,7 @@ extension WorkerStarter {
 extension PluginOutcome {
     /// Returns the result according to the Nagios plugin interface; throws if the plugin did not run.
     func result(of path: String) throws(CheckFailure) -> CheckResult {
-        if ending != .exited(0), let refusal {
+        if ending != .exited(0), output.isEmpty, let refusal {
             throw CheckFailure("cannot run \(path): \(refusal); see “Plugins” in statusd(8)")
         }
         let (level, addition): (Level, String)
@@ -94,13 +94,16 @@ extension PluginOutcome {
     /// How the messages of these programs begin if they did not run the plugin for another reason.
     private static let refusers = ["sudo: ", "Sorry, user ", "doas: ", "Error executing command as another user: "]
 
-    /// Why a program in between did not run the plugin, or a part of it, as another user; nil if that is not known.
+    /// Why a program in between did not run the plugin as another user; nil if that is not known.
+    ///
+    /// It is asked only about a plugin that wrote nothing to its standard output, and so did not run: what a plugin
+    /// writes may come from a log or from another host, and must not hide its level.
     private var refusal: String? {
-        let lines = [errors, output].flatMap { $0.unicodeScalars.split(separator: "\n").map { String($0) } }
-        // A plugin that ran writes to its standard output; sudo may also warn that it cannot resolve the host.
+        let lines = errors.unicodeScalars.split(separator: "\n").map { String($0) }
+        // sudo may also warn that it cannot resolve the host, before its reason.
         let line =
             lines.first { line in Self.refusals.contains { line.contains($0) } }
-            ?? (output.isEmpty ? lines.last { line in Self.refusers.contains { line.hasPrefix($0) } } : nil)
+            ?? lines.last { line in Self.refusers.contains { line.hasPrefix($0) } }
         return line.flatMap { StatusText(fitting: $0)?.rawValue }
     }
 
