@@ -30,6 +30,7 @@ extension StoreFile {
         }
         if memory?.isOfThisBoot != true { (bootNumber, newestChange) = (0, .zero) }
         try append(Change(.started, at: now.wall, revision: revision), since: now)
+        runNumber = database.lastRowID
     }
 
     /// Continues the boot of the newest entry; returns when the last run began if that is the newest entry.

@@ -18,7 +18,8 @@ extension StoreFile {
     /// Appends an entry.
     ///
     /// Of the changes of text at one level, it keeps the first, the last, and at most one a minute: a change replaces
-    /// the one before it, unless that came a minute after its own predecessor. The level lasts all the time.
+    /// the one before it, unless that came a minute after its own predecessor. The level lasts all the time. The last
+    /// entry of an earlier run stays.
     ///
     /// - Parameter now: a time of this run by both clocks, which relates them.
     func append(_ change: Change, since now: Moment) throws(SQLiteError) {
@@ -44,7 +45,7 @@ extension StoreFile {
 
     /// The last entry of a server if a change of text makes it dispensable, and how many changes it stands for.
     private func dispensable(before change: Change, _ server: Int64?) throws(SQLiteError) -> (id: Int64, count: Int)? {
-        let rows = try database.rows(Self.dispensableQuery, [server, change.grade]) { row in
+        let rows = try database.rows(Self.dispensableQuery, [server, change.grade, runNumber]) { row in
             var columns = Columns(row)
             return (id: columns.integer() ?? 0, count: columns.count() + 1)
         }
@@ -57,7 +58,7 @@ extension StoreFile {
             WHERE server = ?1 AND grade IS NOT NULL ORDER BY id DESC LIMIT 2)
         SELECT last.id, last.omitted FROM latest last JOIN latest previous ON previous.id < last.id
         WHERE last.kind = 'changed' AND last.grade = ?2 AND previous.grade = ?2
-            AND last.life = previous.life AND last.since_boot - previous.since_boot < 60000000
+            AND last.id > ?3 AND last.life = previous.life AND last.since_boot - previous.since_boot < 60000000
         """
 
     /// The time since boot at which an entry was made.

@@ -30,9 +30,10 @@ extension StoreFile {
             if changes > 0, database.changedRows == 0 { try chooseExcess(beyond: changes) }
             return try removeChosen()
         }
-        if removed > 0 { return true }
+        // An emptied history is kept again at once, and must not lose what is new.
+        if removed >= (changes == 0 ? Self.pruned : 1) { return true }
         // The next entry has the first number again, and identifies the boot.
-        if try database.integer("SELECT 1 FROM changes LIMIT 1") == nil { bootNumber = 0 }
+        if try database.integer("SELECT 1 FROM changes LIMIT 1") == nil { (bootNumber, runNumber) = (0, 0) }
         guard changes == 0 else { return false }
         if try forgetNames() >= Self.pruned { return true }
         try forgetPruned()

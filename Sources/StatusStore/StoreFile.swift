@@ -12,6 +12,8 @@ final class StoreFile {
     let database: Database
     /// Identifies this boot in the history: the number of the first entry since the boot (column `life`).
     var bootNumber: Int64 = 0
+    /// The number of the entry with which this run began; 0 if it has been removed.
+    var runNumber: Int64 = 0
     /// When the newest entry of this boot was made, by the boot clock.
     var newestChange = Duration.zero
     /// Whether the next batch, which contains all servers, replaces the state of another run.
