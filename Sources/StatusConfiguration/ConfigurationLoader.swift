@@ -215,7 +215,7 @@ private struct FragmentMerger {
     /// This is certain only if all files are known.
     private mutating func checkSelection() {
         guard let name = configuration.select, let origin = configuration.selectOrigin,
-            configuration.servers[name] == nil,
+            name != .worst, configuration.servers[name] == nil,
             !configuration.acceptsAny, isWhole, failedFiles.isEmpty
         else { return }
         let nearest = Nearest.suggestion(for: name.rawValue, among: configuration.servers.keys.sorted().map(\.rawValue))

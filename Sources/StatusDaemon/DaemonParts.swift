@@ -58,7 +58,7 @@ final class DaemonParts {
         registry = ServerRegistry(
             monitor: monitor, factory: factory, logger: logger, restored: state.opening.contents)
         journal = try JournalWriter(logger: logger)
-        var sinks: [any ChangeSink] = [journal]
+        var sinks: [any ChangeSink] = [journal, WorstFollower(registry: registry)]
         if let store = state.store {
             let keeper = StateKeeper(store, of: state, registry: registry, logger: logger)
             sinks.append(keeper)

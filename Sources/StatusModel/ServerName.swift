@@ -11,7 +11,12 @@ public struct ServerName: Hashable, Sendable, Comparable, CustomStringConvertibl
     public static let rule =
         "must start with a letter or digit, followed by at most 63 of A-Z a-z 0-9 . _ : @ -"
 
+    /// In place of a server's name: whichever server is the worst, unless a server has this name.
+    public static let worst = ServerName(literal: "worst")
+
     public let rawValue: String
+
+    private init(literal: StaticString) { rawValue = "\(literal)" }
 
     /// Creates a name from `text`; nil if it is invalid.
     public init?(_ text: String) {

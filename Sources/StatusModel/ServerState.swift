@@ -66,6 +66,9 @@ public struct ServerState: Hashable, Sendable {
         guard let level = status?.level else { return .unknown }
         return isCurrent || level.isWorse(than: .unknown) ? level : .unknown
     }
+
+    /// The severity of the counted level; a server without a status counts as ok.
+    public var severity: Int { (countedLevel ?? .ok).severity }
 }
 
 /// Whether a server has a status.

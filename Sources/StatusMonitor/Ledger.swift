@@ -190,6 +190,21 @@ struct Ledger {
         return append(.selected, at: place, by: caller)
     }
 
+    /// Selects the first of the worst servers by name; returns nil if the selected one is as bad, or there is none.
+    mutating func selectWorst(by caller: Caller? = nil) -> Effects? {
+        var severest = selected.flatMap(records.place(of:)).map { records[$0].state.severity } ?? 0
+        var worst: ServerName?
+        for place in records.indices {
+            let severity = records[place].state.severity
+            guard severity >= severest else { continue }
+            let name = records[place].state.name
+            guard severity > severest || worst.map({ name < $0 }) ?? false else { continue }
+            (worst, severest) = (name, severity)
+        }
+        guard let worst else { return nil }
+        return try? select(worst, by: caller)
+    }
+
     // MARK: Probing
 
     /// Appends an entry that only the daemon's own probe reads.

@@ -139,10 +139,22 @@ public final class StatusMonitor: Sendable {
     /// - Parameter caller: the client that requested it.
     @discardableResult
     public func select(_ name: ServerName?, by caller: Caller? = nil) throws(LedgerError) -> SelectionChange {
+        try moveSelection { ledger throws(LedgerError) in try ledger.select(name, by: caller) }
+    }
+
+    /// Selects the worst server, the first by name of several; does nothing if the selected one is as bad.
+    @discardableResult
+    public func selectWorst(by caller: Caller? = nil) -> SelectionChange {
+        moveSelection { ledger in ledger.selectWorst(by: caller) }
+    }
+
+    private func moveSelection<Failure>(
+        _ move: (inout Ledger) throws(Failure) -> Effects?
+    ) throws(Failure) -> SelectionChange {
         var effects: Effects?
-        let change = try ledger.withLock { ledger throws(LedgerError) in
+        let change = try ledger.withLock { ledger throws(Failure) in
             let previous = ledger.selected
-            effects = try ledger.select(name, by: caller)
+            effects = try move(&ledger)
             return SelectionChange(
                 selection: ledger.selection, state: try? ledger.selectedState(), previous: previous,
                 isChange: ledger.selected != previous, cursor: ledger.cursor)

@@ -83,12 +83,13 @@ final class StoreFile {
     func load(boot: String) throws(SQLiteError) -> StoreContents {
         var contents = StoreContents()
         let daemon = try database.statement(
-            "SELECT is_complete, boot, configured_selection, history_clock, \(LogMemory.columns) FROM daemon")
+            "SELECT \(Self.daemonColumns), \(LogMemory.columns) FROM daemon")
         defer { daemon.reset() }
         guard try daemon.step() else { return contents }
         var columns = Columns(daemon)
         let (isComplete, isOfThisBoot) = (columns.flag(), columns.text() == boot)
-        (contents.configuredSelection, contents.historyClock) = (columns.name(), columns.time())
+        (contents.configuredSelection, contents.followsWorst) = (columns.name(), columns.flag())
+        contents.historyClock = columns.time()
         guard let log = LogMemory(from: &columns) else { throw SQLiteError(.damaged, "damaged: the table “daemon”") }
         let servers = try loadServers(&contents)
         var memory = LedgerMemory(log: log, servers: servers, isOfThisBoot: isOfThisBoot)
@@ -135,7 +136,7 @@ final class StoreFile {
             for (former, present) in batch.renamed { try rename(former, to: present) }
             for entry in batch.entries ?? [] { try database.run(Self.entryInsertion, entry.values) }
             let daemon: [(any SQLConvertible)?] = [
-                batch.entries != nil, boot, batch.configuredSelection?.rawValue, batch.historyClock,
+                batch.entries != nil, boot, batch.configuredSelection?.rawValue, batch.followsWorst, batch.historyClock,
             ]
             try database.run(Self.logInsertion, daemon + batch.log.values)
         }
@@ -154,9 +155,10 @@ final class StoreFile {
         for table in ["daemon", "servers", "events"] { try database.execute("DELETE FROM \(table)") }
     }
 
+    private static let daemonColumns = "is_complete, boot, configured_selection, follows_worst, history_clock"
     private static let logInsertion = """
-        REPLACE INTO daemon (id, is_complete, boot, configured_selection, history_clock, \(LogMemory.columns))
-        VALUES (1, \(places(14)))
+        REPLACE INTO daemon (id, \(daemonColumns), \(LogMemory.columns))
+        VALUES (1, \(places(15)))
         """
     private static let serverInsertion =
         "REPLACE INTO servers (\(StoredServer.columns)) VALUES (\(places(StoredServer.columnCount)))"

@@ -19,6 +19,8 @@ public struct StoredServer: Equatable, Sendable {
 public struct StoreBatch: Sendable {
     public var log: LogMemory
     public var configuredSelection: ServerName?
+    /// Whether the selection follows the worst server.
+    public var followsWorst = false
     /// The time of the clock by which entries of the history age.
     public var historyClock: Timestamp?
     /// Whether the batch contains all servers, so that an empty history can begin with them.
@@ -41,6 +43,7 @@ public struct StoreContents: Sendable {
     public var memory: LedgerMemory?
     public var sources: [ServerName: SourceMemory] = [:]
     public var configuredSelection: ServerName?
+    public var followsWorst = false
     /// The last time of the clock by which entries of the history age; nil if it was not saved.
     public var historyClock: Timestamp?
     /// The number of servers that could not be read, because their rows are damaged.

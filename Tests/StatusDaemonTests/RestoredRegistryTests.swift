@@ -73,8 +73,7 @@ import Testing
     func selection() throws {
         let servers = "servers: { a: { push: true }, b: { push: true } } }"
         try fixture.apply("{ select: a, " + servers)
-        try fixture.monitor.select(ServerName("b"))
-        fixture.registry.didSelect()
+        try fixture.registry.select(ServerName("b"))
         let second = try fixture.restarted()
         try second.apply("{ select: a, " + servers)
         #expect(try second.monitor.selectedState().name.rawValue == "b")

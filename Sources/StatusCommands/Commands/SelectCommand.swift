@@ -8,7 +8,9 @@ enum SelectCommand {
 
     static let command = ClientCommand.make(
         "select", abstract: "Select a server, or none.",
-        discussion: "It returns when the daemon follows the server, and every view shows it.",
+        discussion:
+            "It returns when the daemon follows the server, and every view shows it. With the name “worst”, the "
+            + "selection follows whichever server is the worst.",
         parameters: [Options.anyServer, none], statuses: [.noSuchServer], mayBeRepeated: true, isChange: true,
         validate: { arguments throws(InvalidUsage) in
             guard (arguments[Options.anyServer] == nil) == arguments[none] else {

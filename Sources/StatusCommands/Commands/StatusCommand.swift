@@ -35,7 +35,7 @@ enum StatusCommand {
                 context.terminal.failure(failure)
                 statuses.append(failure.status)
             case .success(let reply):
-                write(reply.server, context, isFirst: !hasWritten)
+                write(reply, context, isFirst: !hasWritten)
                 hasWritten = true
                 statuses.append(reply.server.isHealthy ? .done : .notOK)
             }
@@ -84,11 +84,15 @@ enum StatusCommand {
         }
     }
 
-    private static func write(_ server: ServerState, _ context: ClientCommand.Context, isFirst: Bool) {
-        let terminal = context.terminal
+    private static func write(
+        _ reply: MonitorInterface.DescribeReply, _ context: ClientCommand.Context, isFirst: Bool
+    ) {
+        let (terminal, server) = (context.terminal, reply.server)
         if terminal.isJSON { return terminal.json(server) }
         if let format = context.arguments[Options.format] { return terminal.line(format.text(server)) }
         if !isFirst { terminal.line("") }
-        for line in ServerText.details(server, style: terminal.style, width: terminal.width) { terminal.line(line) }
+        let details = ServerText.details(
+            server, followsWorst: reply.followsWorst ?? false, style: terminal.style, width: terminal.width)
+        for line in details { terminal.line(line) }
     }
 }

@@ -5,7 +5,7 @@ import StatusSupport
 
 /// Servers and events as lines for people.
 enum ServerText {
-    /// The columns before a value of ``details(_:style:width:now:)``.
+    /// The columns before a value of ``details(_:followsWorst:style:width:now:)``.
     private static let labelWidth = 16
 
     /// The level, or the word that replaces it: failed, loading or stale.
@@ -28,7 +28,9 @@ enum ServerText {
     ///   - width: the width of the terminal, at which long values are wrapped; nil if they are not.
     ///   - now: the time from which ages are counted; nil if they, and the time of the last update, would soon be
     ///     wrong.
-    static func details(_ server: ServerState, style: Style, width: Int?, now: Timestamp? = TimeText.now) -> [String] {
+    static func details(
+        _ server: ServerState, followsWorst: Bool = false, style: Style, width: Int?, now: Timestamp? = TimeText.now
+    ) -> [String] {
         var lines = title(server, style, width)
         func add(_ label: String, _ value: String?) {
             guard let value else { return }
@@ -59,7 +61,7 @@ enum ServerText {
         }
         if isStaleUnsaid(server) { add("Stale", "yes") }
         if server.isRefreshing { add("Refreshing", "yes") }
-        add("Selected", server.isSelected ? "yes" : "no")
+        add("Selected", server.isSelected ? followsWorst ? "yes, as the worst server" : "yes" : "no")
         return lines
     }
 

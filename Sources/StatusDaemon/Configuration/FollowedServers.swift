@@ -28,8 +28,10 @@ struct FollowedServers {
     ///
     /// Until then, an unusable file may still select the server that the earlier configuration selected.
     var leftovers: Leftovers?
-    /// Whether the configured server has been selected, or the choice was overridden.
+    /// Whether the configured server has been selected, or a client has selected another one.
     var hasSelected = false
+    /// Whether the selection follows the worst server (``WorstFollower``).
+    var followsWorst = false
 
     /// Begins with no servers, or with the servers of an earlier run.
     init(restored: StoreContents) {
@@ -38,6 +40,7 @@ struct FollowedServers {
         // A selection is kept until the configuration selects another server.
         configuration.select = restored.configuredSelection
         hasSelected = true
+        followsWorst = restored.followsWorst
     }
 
     /// Why a restored server is failed although it may be configured; nil if it is not such a server.

@@ -24,6 +24,8 @@ struct ReloadPlan {
     }
 
     let read: ReadConfiguration
+    /// The selected server before the steps.
+    let selected: ServerName?
     /// The steps by server; a server without a step stays as it is.
     let steps: [ServerName: Step]
     /// The servers after the steps, before the configured server is selected.
@@ -34,13 +36,14 @@ struct ReloadPlan {
     /// Compares the followed servers, one of which may be selected, with a new configuration.
     init(from old: FollowedServers, selected: ServerName?, to read: ReadConfiguration) {
         self.read = read
+        self.selected = selected
         servers = old
         servers.configuration = read.configuration
         if old.leftovers != nil, read.failedFile != nil { servers.configuration.select = old.configuration.select }
         steps = Self.steps(from: old, to: servers.configuration, read.failedFile)
-        takeSteps(from: old, selected)
+        takeSteps(from: old)
         successor = selected.flatMap { steps[$0] == .remove ? servers.configuration.renamedServers[$0] : nil }
-        report(from: old, selected)
+        report(from: old)
     }
 
     private static func steps(
@@ -65,10 +68,13 @@ struct ReloadPlan {
         return steps
     }
 
-    private mutating func takeSteps(from old: FollowedServers, _ selected: ServerName?) {
+    private mutating func takeSteps(from old: FollowedServers) {
         let select = servers.configuration.select
         // The administrator's new choice overrides a selection that a client made since.
-        if select != old.configuration.select { servers.hasSelected = false }
+        if select != old.configuration.select {
+            servers.hasSelected = false
+            if old.configuration.select == .worst { servers.followsWorst = false }
+        }
         var waiting: [ServerName: SourceMemory] = [:]
         for (name, step) in steps {
             switch step {
@@ -86,6 +92,9 @@ struct ReloadPlan {
         servers.leftovers = old.leftovers.flatMap { _ in
             read.failedFile.map { FollowedServers.Leftovers(sources: waiting, file: $0) }
         }
+        if !servers.hasSelected, select == .worst, !exists(.worst) {
+            (servers.hasSelected, servers.followsWorst) = (true, true)
+        }
     }
 
     /// The new name of a selected server that is renamed; nil if it is not.
@@ -99,7 +108,7 @@ struct ReloadPlan {
 
     // MARK: The report
 
-    private mutating func report(from old: FollowedServers, _ selected: ServerName?) {
+    private mutating func report(from old: FollowedServers) {
         for (name, step) in inOrder {
             switch step {
             case .add: reply.added.append(name.rawValue)

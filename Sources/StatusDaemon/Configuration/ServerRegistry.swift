@@ -68,6 +68,10 @@ final class ServerRegistry {
         }
         if let successor = plan.successor { _ = try? monitor.select(successor) }
         selectFirst()
+        if servers.followsWorst {
+            reply.deselected = nil
+            reply.selected = monitor.selectWorst().state.flatMap { $0.name == plan.selected ? nil : $0.name.rawValue }
+        }
         return reply
     }
 
@@ -94,11 +98,20 @@ final class ServerRegistry {
     /// Selects the configured server once it exists; a post may add it later.
     func selectFirst() {
         guard !servers.hasSelected, let name = configuration.select else { return }
-        servers.hasSelected = (try? monitor.select(name)) != nil
+        _ = try? select(name)
     }
 
-    /// Notes that a client has selected a server, which overrides the configuration.
-    func didSelect() { servers.hasSelected = true }
+    /// Selects a server, whichever is the worst one, or none; a client's selection overrides the configuration.
+    @discardableResult
+    func select(_ name: ServerName?, by caller: Caller? = nil) throws(LedgerError) -> SelectionChange {
+        let isWorst = name == .worst && (try? monitor.state(of: .worst)) == nil
+        let change = isWorst ? monitor.selectWorst(by: caller) : try monitor.select(name, by: caller)
+        servers.hasSelected = true
+        servers.followsWorst = isWorst
+        // Otherwise a choice that moves nothing would not be saved.
+        if let state = change.state { monitor.keepUnsaved([state.name]) }
+        return change
+    }
 
     /// Why a server cannot be followed; nil if it can.
     func failure(of name: ServerName) -> String? {

@@ -95,7 +95,8 @@ final class ControlInterface: MonitorService {
     func describe(_ parameters: DescribeParameters, _ call: MonitorCall<DescribeReply>) throws {
         var state = try parameters.server.map { try monitor.state(of: try known($0)) } ?? monitor.selectedState()
         state.check = registry.checkRun(of: state.name)
-        call.reply(DescribeReply(server: state, notices: notices))
+        let followsWorst = state.isSelected && registry.servers.followsWorst
+        call.reply(DescribeReply(server: state, notices: notices, followsWorst: followsWorst))
     }
 
     func watch(_ parameters: WatchParameters, _ call: MonitorCall<WatchReply>) throws {
@@ -132,8 +133,7 @@ final class ControlInterface: MonitorService {
         let isChange = (try? monitor.selectedState().name) != server
         // Write earlier events of the old server now. Events that do not fit are reported as a gap.
         if isChange { call.untyped.pumpStreams() }
-        let change = try monitor.select(server, by: Caller(call))
-        registry.didSelect()
+        let change = try registry.select(server, by: Caller(call))
         let watcher = watcher
         call.perform { call in
             await Self.waitUntilShown(change.selection, by: watcher)

@@ -218,6 +218,7 @@ final class StateKeeper {
     private func makeBatch(_ log: LogMemory) -> StoreBatch {
         var batch = StoreBatch(log: log)
         batch.configuredSelection = registry.configuration.select
+        batch.followsWorst = registry.servers.followsWorst
         batch.historyClock = pruning.time()
         batch.beginsHistory = hasEverything && keepsHistory
         if namesMayDiffer { batch.renamed = registry.renamedServers }
