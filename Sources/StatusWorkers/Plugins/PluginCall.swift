@@ -1,20 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import SourceKinds
 public import Varlink
 
-/// The settings of a plugin are also the call to a worker that runs it.
-extension ExecSettings: JSONStructure {
-    public init(from reader: inout JSONReader) throws(JSONError) {
-        self.init(command: [])
-        try reader.object { name, reader throws(JSONError) in
-            guard name == "command" else { throw .unknownMember(name) }
-            command = try [String](from: &reader)
-        }
-        if command.isEmpty { throw .missingMember("command") }
+/// A call to a worker: run a plugin.
+public struct PluginCall: JSONStructure, Equatable {
+    /// The absolute path of the plugin and its arguments.
+    public var command: [String]
+    /// After this time in milliseconds, the worker ends the plugin.
+    public var timeout: Int
+
+    public init(_ command: [String], timeout: Duration) {
+        self.command = command
+        self.timeout = Int(timeout / .milliseconds(1))
     }
 
-    public func writeMembers(to writer: inout JSONWriter) { writer.member("command", command) }
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        var (command, timeout) = ([String](), Int?.none)
+        try reader.object { name, reader throws(JSONError) in
+            switch name {
+            case "command": command = try [String](from: &reader)
+            case "timeout": timeout = try Int(from: &reader)
+            default: throw .unknownMember(name)
+            }
+        }
+        if command.isEmpty { throw .missingMember("command") }
+        guard let timeout else { throw .missingMember("timeout") }
+        (self.command, self.timeout) = (command, timeout)
+    }
+
+    public func writeMembers(to writer: inout JSONWriter) {
+        writer.member("command", command)
+        writer.member("timeout", timeout)
+    }
 }
 
 /// The outcome of a plugin: how it ended and what it wrote.
@@ -22,6 +39,8 @@ public struct PluginOutcome: JSONStructure, Equatable {
     public enum Ending: Sendable, Equatable {
         case exited(Int)
         case signaled(Int)
+        /// The worker ended it after the timeout.
+        case timedOut
         /// It could not be started, for this reason.
         case notStarted(String)
     }
@@ -48,6 +67,7 @@ public struct PluginOutcome: JSONStructure, Equatable {
             switch name {
             case "exitStatus": ending = .exited(try Int(from: &reader))
             case "signal": ending = .signaled(try Int(from: &reader))
+            case "timedOut": ending = try Bool(from: &reader) ? .timedOut : ending
             case "notStarted": ending = .notStarted(try String(from: &reader))
             case "output": output = try String(from: &reader)
             case "errors": errors = try String(from: &reader)
@@ -63,6 +83,7 @@ public struct PluginOutcome: JSONStructure, Equatable {
         switch ending {
         case .exited(let status): writer.member("exitStatus", status)
         case .signaled(let number): writer.member("signal", number)
+        case .timedOut: writer.member("timedOut", true)
         case .notStarted(let reason): writer.member("notStarted", reason)
         }
         writer.member("output", output)

@@ -2,15 +2,16 @@
 
 import EventLoopIO
 import Glibc
-import SourceKinds
 
 /// A process that runs plugins for the daemon, which is connected to its standard input.
 ///
-/// It may block; the daemon then times out and abandons it. When the connection is closed, or on SIGTERM, it ends its
+/// It may block; the daemon then abandons it. When the connection is closed, or on SIGTERM, it ends its
 /// plugin and all processes that the plugin has started, and exits.
 public struct PluginWorker {
-    /// How long a plugin that timed out may clean up before it is killed.
+    /// How long a plugin may clean up before it is killed.
     private static let grace = Duration.milliseconds(500)
+    /// How long after a call's timeout the answer may come: to clean up, and to kill what is left.
+    public static let lateness = grace * 2 + .milliseconds(500)
 
     private let connection = STDIN_FILENO
     private let signals: OwnedDescriptor
@@ -29,7 +30,7 @@ public struct PluginWorker {
     private init(signals: OwnedDescriptor) { self.signals = signals }
 
     private func serve() {
-        var calls = WorkerCalls<ExecSettings>()
+        var calls = WorkerCalls<PluginCall>()
         guard calls.greet() else { return }
         while let call = calls.wait(until: signals) {
             guard let outcome = run(call) else { return }
@@ -38,16 +39,26 @@ public struct PluginWorker {
     }
 
     /// Runs a plugin; returns nil if the worker must end, after ending the plugin.
-    private func run(_ call: ExecSettings) -> PluginOutcome? {
+    private func run(_ call: PluginCall) -> PluginOutcome? {
         var plugin: PluginProcess
         do throws(PluginProcess.NotStarted) {
             plugin = try PluginProcess(call.command, environment: environment)
         } catch {
             return PluginOutcome(.notStarted(error.reason))
         }
+        var deadline = ContinuousClock.now + .milliseconds(call.timeout)
+        var isLate = false
         while !plugin.hasEnded {
+            let rest = deadline - .now
+            if rest <= .zero {
+                if isLate { break }
+                isLate = true
+                deadline += Self.grace
+                plugin.signal(SIGTERM)
+                continue
+            }
             let streams = [plugin.output.descriptor, plugin.errors.descriptor].compactMap { $0?.rawValue }
-            let ready = poll([connection, signals.rawValue] + streams)
+            let ready = poll([connection, signals.rawValue] + streams, within: rest)
             // The daemon sends nothing while a plugin runs, so the connection is closed.
             if Signals.takeEnd(from: signals) || ready.contains(connection) {
                 end(plugin)
@@ -57,7 +68,9 @@ public struct PluginWorker {
             plugin.output.read()
             plugin.errors.read()
         }
-        return plugin.finish()
+        var outcome = plugin.finish()
+        if isLate { outcome.ending = .timedOut }
+        return outcome
     }
 
     /// Lets a plugin clean up, and then kills its process group.
@@ -70,10 +83,11 @@ public struct PluginWorker {
         plugin.signal(SIGKILL)
     }
 
-    /// Waits until at least one descriptor is ready; returns the ready ones.
-    private func poll(_ descriptors: [Int32]) -> Set<Int32> {
+    /// Waits until at least one descriptor is ready, for at most `limit`; returns the ready ones.
+    private func poll(_ descriptors: [Int32], within limit: Duration) -> Set<Int32> {
         var polled = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-        guard Glibc.poll(&polled, nfds_t(polled.count), -1) > 0 else { return [] }
+        let milliseconds = Int32(clamping: Int((limit / .milliseconds(1)).rounded(.up)))
+        guard Glibc.poll(&polled, nfds_t(polled.count), milliseconds) > 0 else { return [] }
         return Set(polled.filter { $0.revents != 0 }.map(\.fd))
     }
 }

@@ -197,6 +197,18 @@ def time_limit():
         equal(daemon.describe("disk")["phase"], "loaded")
 
 
+@test("what a plugin wrote before it timed out, and while it cleaned up, is shown")
+def output_before_the_timeout():
+    with Daemon(start=False) as daemon:
+        path = script(daemon, "check", "trap 'echo cleaning; exit 1' TERM\necho connecting\necho no route >&2\nsleep 60 &\nwait\n")
+        daemon.file.write_text(f"servers:\n  disk: {{ exec: [{path}], timeout: 300ms, interval: 1h }}\n")
+        daemon.start()
+        shown = daemon.ctl("refresh", "disk", "--verbose").out
+        contains(shown, "disk: timed out after 300ms [critical]", "standard output:\n  connecting\n  cleaning\n",
+                 "standard error:\n  no route\n")
+        assert "exit status" not in shown, shown
+
+
 @test("no shell sees the arguments, and the service manager's variables reach no plugin")
 def arguments():
     with Daemon(once("  echo: { exec: [/bin/echo, $HOME, 'a  b', '*', '; true'] }\n"

@@ -15,7 +15,7 @@ struct ExecCheck: Check {
     let settings: ExecSettings
     let server: ServerName
     let timeout: Duration
-    let pool: WorkerPool<ExecSettings>
+    let pool: WorkerPool<PluginCall>
 
     var resource: CheckBudget.Resource { .process }
 
@@ -23,11 +23,10 @@ struct ExecCheck: Check {
 
     func run() async throws -> CheckResult {
         do {
-            guard let outcome = try await pool.run(settings, of: server, within: timeout) else {
-                // Nagios does this by default (service_check_timeout_state); tcp and http do the same.
-                return CheckResult(.critical, "timed out after \(TimeSpan.text(timeout))")
-            }
-            return try outcome.result(of: settings.command[0])
+            // The worker reports a timeout itself, unless it does not answer.
+            let call = PluginCall(settings.command, timeout: timeout)
+            let outcome = try await pool.run(call, of: server, within: timeout + PluginWorker.lateness)
+            return try (outcome ?? PluginOutcome(.timedOut)).result(of: settings.command[0], timeout: timeout)
         } catch is WorkerLost {
             throw CheckFailure("cannot run \(settings.command[0]): its worker ended")
         } catch let error as StuckCheck {
@@ -40,11 +39,11 @@ extension ExecSettings: CheckMaking {
     public func makeCheck(_ order: SourceOrder) -> any Check {
         ExecCheck(
             settings: self, server: order.server, timeout: order.schedule.timeout,
-            pool: order.environment.shared(WorkerPool<ExecSettings>.self))
+            pool: order.environment.shared(WorkerPool<PluginCall>.self))
     }
 }
 
-extension ExecSettings: WorkerCall {
+extension PluginCall: WorkerCall {
     typealias Answer = PluginOutcome
 
     static func workers(in environment: SourceEnvironment) -> WorkerStarter {
@@ -61,24 +60,28 @@ extension WorkerStarter {
 
 extension PluginOutcome {
     /// Returns the result according to the Nagios plugin interface; throws if the plugin did not run.
-    func result(of path: String) throws(CheckFailure) -> CheckResult {
+    func result(of path: String, timeout: Duration) throws(CheckFailure) -> CheckResult {
         if ending != .exited(0), output.isEmpty, let refusal {
             throw CheckFailure("cannot run \(path): \(refusal); see “Plugins” in statusd(8)")
         }
-        let (level, addition): (Level, String)
+        let level: Level
+        var text = firstLine
         var (exitStatus, signal) = (Int?.none, Int?.none)
         switch ending {
         case .exited(let code):
             exitStatus = code
-            (level, addition) = Self.levels[code].map { ($0, "") } ?? (.unknown, " (exit status \(code))")
+            level = Self.levels[code] ?? .unknown
+            if Self.levels[code] == nil { text += " (exit status \(code))" }
         case .signaled(let number):
             signal = number
             let name = String(cString: strsignal(Int32(clamping: number)))
-            (level, addition) = (.unknown, " (ended by signal \(number), \(name))")
+            (level, text) = (.unknown, text + " (ended by signal \(number), \(name))")
+        // Nagios does this by default (service_check_timeout_state); tcp and http do the same.
+        case .timedOut: (level, text) = (.critical, "timed out after \(TimeSpan.text(timeout))")
         case .notStarted(let reason): throw CheckFailure("cannot run \(path): \(reason)")
         }
         return CheckResult(
-            level, text + addition,
+            level, text,
             output: PluginOutput(output: output, errors: errors, exitStatus: exitStatus, signal: signal))
     }
 
@@ -110,7 +113,7 @@ extension PluginOutcome {
     /// The first line with text before `|`, where performance data begins.
     ///
     /// It is taken from standard error if standard output has none.
-    private var text: String {
+    private var firstLine: String {
         for stream in [output, errors] {
             // Split scalars: a character may combine a newline or a bar with other scalars.
             for line in stream.unicodeScalars.split(separator: "\n") {
