@@ -176,6 +176,7 @@ private struct FragmentMerger {
     consuming func finish() -> LoadedConfiguration {
         // Files with only comments, such as the package's own, count as no files.
         if !hasSettings, isWhole { configuration.acceptsAny = Configuration.embedded.acceptsAny }
+        var successors: [ServerName: ServerName] = [:]
         for (name, draft) in drafts.sorted(by: { $0.key < $1.key }) {
             let server = draft.configuration(with: defaults)
             configuration.servers[name] = server
@@ -185,6 +186,12 @@ private struct FragmentMerger {
                     Problem(
                         .warning, at: server.origin, server: name,
                         reason: "“was: \(former)” has no effect, because \(other.origin) still configures \(former)"))
+            } else if let former = server.formerName, let first = successors.updateValue(name, forKey: former) {
+                successors[former] = first
+                problems.append(
+                    Problem(
+                        .warning, at: server.origin, server: name,
+                        reason: "“was: \(former)” has no effect, because \(first) has the same"))
             }
             problems += draft.errors(of: name)
         }

@@ -10,12 +10,12 @@ extension CheckRun: JSONWritable {
         var (startedAt, next) = (Timestamp?.none, Timestamp?.none)
         var (exitStatus, signal) = (Int?.none, Int?.none)
         var (output, errors) = (String?.none, String?.none)
-        var milliseconds = 0
+        var milliseconds: Int?
         try reader.object { member, reader throws(JSONError) in
             switch member {
             case "command": command = try [String]?(from: &reader)?.map { VisibleText.escape($0) }
-            case "startedAt": startedAt = try Timestamp(from: &reader)
-            case "milliseconds": milliseconds = try reader.integer()
+            case "startedAt": startedAt = try Timestamp?(from: &reader)
+            case "milliseconds": milliseconds = try Int?(from: &reader)
             case "next": next = try Timestamp?(from: &reader)
             case "exitStatus": exitStatus = try Int?(from: &reader)
             case "signal": signal = try Int?(from: &reader)
@@ -24,7 +24,6 @@ extension CheckRun: JSONWritable {
             default: try reader.skip()
             }
         }
-        guard let startedAt else { throw .missingMember("startedAt") }
         let plugin = output.map {
             PluginOutput(output: $0, errors: errors ?? "", exitStatus: exitStatus, signal: signal)
         }

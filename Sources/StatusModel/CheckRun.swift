@@ -6,14 +6,15 @@
 public final class CheckRun: Sendable, Hashable {
     /// The plugin and its arguments; nil for a check without a plugin.
     public let command: [String]?
-    public let startedAt: Timestamp
-    public let milliseconds: Int
+    /// When it began, and how long it took; nil if it has not run since the daemon started.
+    public let startedAt: Timestamp?
+    public let milliseconds: Int?
     /// When the next run begins, about.
     public let next: Timestamp?
     public let output: PluginOutput?
 
     public init(
-        command: [String]?, startedAt: Timestamp, milliseconds: Int, next: Timestamp?, output: PluginOutput?
+        command: [String]?, startedAt: Timestamp?, milliseconds: Int?, next: Timestamp?, output: PluginOutput?
     ) {
         self.command = command
         self.startedAt = startedAt
@@ -58,20 +59,36 @@ public struct PluginOutput: Sendable, Hashable {
         while lines.last?.isEmpty == true { lines.removeLast() }
         let visible = lines.joined(separator: "\n")
         guard visible.utf8.count > maximumBytes else { return visible }
-        let end = visible.utf8.index(visible.startIndex, offsetBy: maximumBytes - "…".utf8.count)
-        return String(visible.unicodeScalars[..<end]) + "…"
+        let end = visible.utf8.index(visible.startIndex, offsetBy: maximumBytes - cut.utf8.count)
+        return String(visible.unicodeScalars[..<end]) + cut
     }
 
-    /// The lines after the first, up to `|`, and the performance data: what follows `|` in the first line, and after
-    /// the long text (Nagios plugin API: `$LONGSERVICEOUTPUT$`, `$SERVICEPERFDATA$`).
+    private static let cut = "… (cut)"
+
+    /// The lines after the first one with a text, up to `|`, and the performance data: what follows `|` in that line,
+    /// and after the long text (Nagios plugin API: `$LONGSERVICEOUTPUT$`, `$SERVICEPERFDATA$`).
+    ///
+    /// If a plugin wrote only to standard error, its text comes from there.
     private var parts: (longOutput: String, performanceData: String) {
-        let text = output.unicodeScalars.drop { $0 == "\n" }
-        let first = text.prefix { $0 != "\n" }
-        let rest = text.dropFirst(first.count + 1)
-        let long = rest.prefix { $0 != "|" }
-        let data = [first.drop { $0 != "|" }.dropFirst(), rest.dropFirst(long.count + 1)]
-        let words = data.flatMap { $0.split { $0 == " " || $0 == "\n" } }.map { String($0) }
-        return (String(long), words.joined(separator: " "))
+        let stream = output.isEmpty ? errors : output
+        let lines = stream.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
+        let start = lines.firstIndex { $0.prefix { $0 != "|" }.contains { $0 != " " } } ?? 0
+        let rest = lines.dropFirst(start + 1)
+        guard let first = lines.dropFirst(start).first else { return ("", "") }
+        if output.isEmpty { return (Self.text(rest), "") }
+        let bar = rest.firstIndex { $0.contains("|") } ?? rest.endIndex
+        var (long, data) = (Array(rest[..<bar]), [first.drop { $0 != "|" }.dropFirst()])
+        if bar < rest.endIndex {
+            let last = rest[bar].prefix { $0 != "|" }
+            if !last.isEmpty { long.append(last) }
+            data += [rest[bar].dropFirst(last.count + 1)] + rest[(bar + 1)...]
+        }
+        let words = data.flatMap { $0.split(separator: " ") }.map { String($0) }
+        return (Self.text(long[...]), words.joined(separator: " "))
+    }
+
+    private static func text(_ lines: some Sequence<Substring.UnicodeScalarView>) -> String {
+        lines.map { String($0) }.joined(separator: "\n")
     }
 
     /// The lines after the first; nil for none.

@@ -128,7 +128,7 @@ struct SummaryTally {
     mutating func noteBeginning(_ time: Int64) {
         defer { hasBegun = true }
         guard !hasBegun, time > summary.since.milliseconds else { return }
-        summary.knownSince = Timestamp(milliseconds: min(time, summary.until.milliseconds))
+        summary.knownSince = Timestamp(milliseconds: time)
     }
 
     /// Notes a change of the server, in the order of time.

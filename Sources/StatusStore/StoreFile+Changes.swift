@@ -72,10 +72,33 @@ extension StoreFile {
 
     private static let longestDelay = Duration.seconds(600)
 
-    /// Adds the history of a former name to that of a server.
+    /// Adds the history of a former name to that of a server, if it ended before the server's own began.
+    ///
+    /// A later server with the former name is another one.
     func rename(_ former: ServerName, to present: ServerName) throws(SQLiteError) {
         guard let old = try database.integer(Self.nameQuery, former.rawValue) else { return }
         let new = try number(of: present)
+        let isLater = try database.integer(
+            """
+            SELECT coalesce((SELECT grade FROM names WHERE id = \(new)), 0) > 0
+                OR (SELECT max(id) FROM changes WHERE server = \(old))
+                    > (SELECT min(id) FROM changes WHERE server = \(new))
+            """)
+        if isLater == 1 { return }
+        // If its last status was handed on, nothing has changed in between.
+        let handedOn = try database.integer(
+            """
+            SELECT id FROM changes
+            WHERE id = (SELECT min(id) FROM changes WHERE server = \(new) AND kind = 'changed') AND (text, level) IS (
+                SELECT text, level FROM changes WHERE server = \(old) AND kind = 'changed' ORDER BY id DESC LIMIT 1)
+            """)
+        if let handedOn {
+            try database.execute(
+                """
+                DELETE FROM changes WHERE server = \(new) AND id <= \(handedOn);
+                DELETE FROM changes WHERE id = (SELECT max(id) FROM changes WHERE server = \(old)) AND kind = 'removed';
+                """)
+        }
         try database.execute(
             """
             UPDATE changes SET server = \(new) WHERE server = \(old);

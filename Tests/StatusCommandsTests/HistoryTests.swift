@@ -49,11 +49,11 @@ import Testing
         #expect(line(change).hasSuffix(" (1 earlier change left out)"))
     }
 
-    @Test("a text that looks like one with a user ends with a quotation mark")
+    @Test("no text looks like one with a user, because its quotation marks are escaped")
     func lookalike() throws {
         let change = try change(.changed, "db", "x\"  by root")
-        #expect(line(change).hasSuffix("  \"x\"  by root\""))
-        #expect(line(change, user: "alice").hasSuffix("  \"x\"  by root\"  by alice"))
+        #expect(line(change).hasSuffix("  \"x\\\"  by root\""))
+        #expect(line(change, user: "alice").hasSuffix("  \"x\\\"  by root\"  by alice"))
     }
 
     @Test("without a status, a line has the reason in brackets and no quotation marks")

@@ -76,9 +76,10 @@ import Testing
     @Test("a summary of a period in which the history begins says so, and when")
     func beginning() throws {
         var summary = try summary([(nil, 1000), (.ok, 1000)])
-        summary.knownSince = summary.until
+        let beginning = Timestamp(milliseconds: summary.until.milliseconds + 1000)
+        summary.knownSince = beginning
         let last = SummaryText(style: plain, isUTF8: false, width: nil).lines(summary).last
-        #expect(last == "  The history begins at \(TimeText.full(summary.until)); before, nothing is known.")
+        #expect(last == "  The history begins at \(TimeText.full(beginning)); before, nothing is known.")
     }
 
     @Test("without any status there is no availability")

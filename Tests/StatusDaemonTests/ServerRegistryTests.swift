@@ -165,6 +165,18 @@ import Testing
         #expect(try fixture.monitor.selectedState().name.rawValue == "late")
     }
 
+    @Test("a server that programs post to keeps its status under its new name, unless that existed before")
+    func renaming() throws {
+        try fixture.apply("servers: { a: { push: true }, b: { push: true } }")
+        try fixture.post("full", to: "a")
+        try fixture.apply("servers: { c: { push: true, was: a }, b: { push: true } }")
+        #expect(fixture.state("c")?.headline == "full")
+        #expect(fixture.warnings.isEmpty)
+        try fixture.apply("servers: { c: { push: true, was: b } }")
+        #expect(fixture.warnings.map(\.reason) == ["“was: b” has no effect, because c existed beside b"])
+        #expect(fixture.state("c")?.headline == "full")
+    }
+
     @Test("removing what programs had posted, because a first server is configured, is a warning")
     func firstServer() throws {
         try fixture.apply("accept: any\n")

@@ -26,8 +26,22 @@ import Testing
                 "/=2643MB;5948;5958;0;5968 /boot=68MB;88;93;0;98 /home=69357MB;253404;253409;0;253414"
             ),
             ("\n\nOK\nmore", "more", nil), ("OK\n| x=1", nil, "x=1"), ("OK\r\nb", "b", nil),
+            ("\n  \nthird OK | p=1\nmore", "more", "p=1"),
         ] as [(String, String?, String?)])
     func parts(output: String, long: String?, data: String?) { #expect(parts(output) == [long, data]) }
+
+    @Test("a plugin that wrote only to standard error, such as a script that crashed, has the rest of that")
+    func errors() {
+        let output = PluginOutput(output: "", errors: "Traceback:\n  File | x\nModuleNotFoundError: No module\n")
+        #expect(output.longOutput == "  File | x\nModuleNotFoundError: No module")
+        #expect(output.performanceData == nil)
+    }
+
+    @Test("a cut shows")
+    func cut() {
+        let lines = String(repeating: "line\n", count: 2000)
+        #expect(PluginOutput(output: lines, errors: "").output.hasSuffix("… (cut)"))
+    }
 
     @Test("it is visible lines of a limited length, and stays the same when it is read again")
     func visible() {

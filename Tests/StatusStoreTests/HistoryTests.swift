@@ -274,6 +274,18 @@ struct HistoryTests {
         #expect(Level.allCases.map { summary.times[$0] } == [2000, 1000, 2000, 0])
     }
 
+    @Test("is not mixed with that of a later server of the former name, whatever the configuration still says")
+    func foreignLife() throws {
+        try save(try change("old", "1", at: 1000), at: 1000)
+        try save(try change("new", "2", at: 2000), at: 2000)
+        try save(try change("old", "3", level: .critical, at: 3000), at: 3000)
+        var batch = batch(changes: [], at: 4000)
+        batch.renamed = [(name("old"), name("new"))]
+        try store.save(batch)
+        #expect(try texts(HistoryQuery(server: name("new"))) == ["changed 2"])
+        #expect(try texts(HistoryQuery(server: name("old"))) == ["changed 1", "changed 3"])
+    }
+
     @Test("is pruned even if a damaged entry has a text as its time")
     func pruningDamage() throws {
         try store.save(batch(changes: try (1...1200).map { try flap(at: $0) }))

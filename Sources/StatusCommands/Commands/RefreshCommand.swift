@@ -44,16 +44,23 @@ enum RefreshCommand {
         let name = context.arguments[self.name]
         do { try await context.client.checkAnswers() } catch { throw failure(error, of: name) }
         await context.mayTakeItsTime()
-        let server = try await indicator("Refreshing \(name ?? selected)") {
-            try await refresh(name, on: context.client, context.terminal)
+        do {
+            let server = try await indicator("Refreshing \(name ?? selected)") {
+                try await refresh(name, on: context.client, context.terminal)
+            }
+            if let server { context.terminal.line(ServerText.line(server, context.terminal.style)) }
+        } catch {
+            if context.arguments[verbose] { await showRun(of: name, context) }
+            throw error
         }
-        if let server {
-            context.terminal.line(ServerText.line(server, context.terminal.style))
-            guard context.arguments[verbose] else { return .done }
-            let check = try await context.client.describe(server: server.name.rawValue).server.check
-            for line in check.map(ServerText.run) ?? [] { context.terminal.line(line) }
-        }
+        if context.arguments[verbose] { await showRun(of: name, context) }
         return .done
+    }
+
+    @EventLoop
+    private static func showRun(of name: String?, _ context: ClientCommand.Context) async {
+        let check = try? await context.client.describe(server: name).server.check
+        for line in check.map(ServerText.run) ?? [] { context.terminal.line(line) }
     }
 
     private static let selected = "the selected server"

@@ -27,7 +27,7 @@ struct HistorySummary {
                 continue
             }
             var summary = try StatusSummary(reply)
-            if let beginning = summary.knownSince {
+            if let beginning = summary.knownSince, beginning < summary.until {
                 summary = try StatusSummary(await self.reply(of: name, since: beginning, parts))
                 summary.knownSince = beginning
             }

@@ -33,7 +33,8 @@ struct ChangeText {
         let start = [time] + span + [word]
         // Quotes show where a text ends that looks like a reason or a user.
         let quote = server.status == nil ? "" : "\""
-        let text = (namesServers ? "\(server.name): " : "") + quote + ServerText.headline(server)
+        let headline = ServerText.headline(server).split(separator: "\"", omittingEmptySubsequences: false)
+        let text = (namesServers ? "\(server.name): " : "") + quote + headline.joined(separator: "\\\"")
         let marks = quote + ServerText.reason(for: server) + Self.omitted(change) + by
         let used = start.reduce(0) { $0 + $1.count + 2 }
         if let width, width <= used { return cut(start.joined(separator: "  "), to: width) }

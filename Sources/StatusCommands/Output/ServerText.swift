@@ -52,7 +52,9 @@ enum ServerText {
         add("Source", server.source)
         if let check = server.check {
             add("Command", check.command?.joined(separator: " "))
-            add("Checked", time(check.startedAt) + "; took \(ChangeText.span(check.milliseconds))")
+            if let begin = check.startedAt, let milliseconds = check.milliseconds {
+                add("Checked", time(begin) + "; took \(ChangeText.span(milliseconds))")
+            }
             add("Next check", check.next.map { TimeText.full($0) })
             add("Performance", check.output?.performanceData)
             for (number, line) in (check.output?.longOutput ?? "").split(separator: "\n").enumerated() {
@@ -69,7 +71,7 @@ enum ServerText {
     static func run(_ check: CheckRun) -> [String] {
         var lines: [String] = []
         if let command = check.command { lines.append("command:     \(command.joined(separator: " "))") }
-        lines.append("took:        \(ChangeText.span(check.milliseconds))")
+        if let milliseconds = check.milliseconds { lines.append("took:        \(ChangeText.span(milliseconds))") }
         guard let output = check.output else { return lines }
         if let status = output.exitStatus { lines.append("exit status: \(status)") }
         if let signal = output.signal { lines.append("signal:      \(signal)") }

@@ -38,7 +38,7 @@ struct SummaryText {
     /// Why a part of the period has no status, if the history does not reach back so far.
     private func beginning(_ summary: StatusSummary) -> [String] {
         guard let time = summary.knownSince else { return [] }
-        let begin = TimeText.full(min(time, summary.until))
+        let begin = TimeText.full(time)
         return wrapped("The history begins at \(begin); before, nothing is known.").map { Self.indent + $0 }
     }
 

@@ -42,7 +42,12 @@ struct ReloadPlan {
         if old.leftovers != nil, read.failedFile != nil { servers.configuration.select = old.configuration.select }
         steps = Self.steps(from: old, to: servers.configuration, read.failedFile)
         takeSteps(from: old)
-        successor = selected.flatMap { steps[$0] == .remove ? servers.configuration.renamedServers[$0] : nil }
+        let removed = servers.configuration.renamedServers.filter { steps[$0.key] == .remove }
+        renamed = removed.filter { steps[$0.value] == .add }
+        successor = selected.flatMap { renamed[$0] }
+        for (former, present) in removed.sorted(by: { $0.key < $1.key }) where renamed[former] == nil {
+            overlaps.append((former, present))
+        }
         report(from: old)
     }
 
@@ -97,6 +102,10 @@ struct ReloadPlan {
         }
     }
 
+    /// The new names of the servers that are renamed.
+    private(set) var renamed: [ServerName: ServerName] = [:]
+    /// Servers with a `was` that has no effect, because they existed beside the former one.
+    private var overlaps: [(former: ServerName, present: ServerName)] = []
     /// The new name of a selected server that is renamed; nil if it is not.
     private(set) var successor: ServerName?
 
@@ -127,6 +136,13 @@ struct ReloadPlan {
         reply.failed = read.errors.map(MonitorInterface.Failure.init)
         reply.warnings = read.warnings.map(MonitorInterface.Failure.init)
         warnOfRefusals(to: old.unconfigured.filter { steps[$0] == .remove }.sorted())
+        for (former, present) in overlaps {
+            guard let origin = configuration.servers[present]?.origin else { continue }
+            reply.warnings?.append(
+                MonitorInterface.Failure(
+                    file: origin.file, line: origin.line, server: present.rawValue,
+                    reason: "“was: \(former)” has no effect, because \(present) existed beside \(former)"))
+        }
         if configuration.select != old.configuration.select {
             // If clients cannot add servers, reading the configuration has already given a warning.
             guard let choice, !exists(choice), configuration.acceptsAny else { return }

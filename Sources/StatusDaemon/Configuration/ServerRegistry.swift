@@ -51,7 +51,13 @@ final class ServerRegistry {
         servers = plan.servers
         access = plan.read.accounts.access
         sources.prepare(configuration.limits.checks, plan.read.accounts)
+        let inherited = plan.renamed.compactMap { former, present in
+            (try? monitor.state(of: former)).flatMap { state in state.isCurrent ? (present, state.status) : nil }
+        }
         for (name, step) in plan.inOrder { carryOut(step, for: name, wasFailed: wereFailed) }
+        for case (let name, let status?) in inherited where configuration.servers[name]?.isRefreshable == false {
+            _ = try? monitor.post(status.text, level: status.level, to: name)
+        }
         let retried = configuration.servers.filter { plan.steps[$0.key] == nil && sources.mustRetry($0.key, $0.value) }
         for (name, server) in retried.sorted(by: { $0.key < $1.key }) where sources.retry(name, server) {
             reply.changed.append(name.rawValue)

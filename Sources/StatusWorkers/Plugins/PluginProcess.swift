@@ -77,7 +77,9 @@ struct PluginProcess {
 
 struct PluginStream {
     /// The number of bytes to keep; further bytes are read and dropped.
-    private static let limit = 8192
+    ///
+    /// It is one more than is shown, so that the cut shows.
+    private static let limit = 8192 + 1
 
     private var bytes: [UInt8] = []
     /// The descriptor to read from; nil after the end.

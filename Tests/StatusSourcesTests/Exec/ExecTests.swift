@@ -132,12 +132,22 @@ import Testing
                 "Error executing command as another user: Not authorized", 127,
                 "Error executing command as another user: Not authorized"
             ),
+            (
+                "runuser: may not be used by non-root users", 1, "runuser: may not be used by non-root users"
+            ),
+            ("Password: Invalid password.", 1, "Password: Invalid password."),
+            (
+                "nsenter: cannot open /proc/1/ns/mnt: Permission denied", 1,
+                "nsenter: cannot open /proc/1/ns/mnt: Permission denied"
+            ),
+            ("ERROR: Failed to drop privileges", 1, "ERROR: Failed to drop privileges"),
+            (sandboxedSudo, 0, sandboxedSudo),
         ])
-    func withoutRights(errors: String, status: Int, reason: String) {
+    func withoutRights(errors: String, status: Int, reason: String) throws {
         let outcome = PluginOutcome(.exited(status), errors: errors)
-        #expect(throws: CheckFailure("cannot run /x: \(reason); see “Plugins” in statusd(8)")) {
-            try outcome.result(of: "/x", timeout: .seconds(1))
-        }
+        let failure = #expect(throws: CheckFailure.self) { try outcome.result(of: "/x", timeout: .seconds(1)) }
+        #expect(failure?.description == "cannot run /x: \(reason); see “Plugins” in statusd(8)")
+        #expect(failure?.output == PluginOutput(output: "", errors: errors, exitStatus: status))
     }
 
     @Test("a plugin that was run counts, whatever sudo says besides, and whatever it quotes from a log")

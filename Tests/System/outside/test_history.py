@@ -137,6 +137,8 @@ def renamed():
             wanted = ["Signed In", "now database", f"now {new}"] if restarts else ["Signed In", "now database"]
             eventually(lambda w=wanted, n=new: texts(daemon, n) == w, "the history")
             contains(one_sentence(daemon.ctl("history", old), 4), f"no server named “{old}”")
+        daemon.file.write_text("servers: { one: { push: true, was: gone }, two: { push: true, was: gone } }\n")
+        contains(daemon.ctl("verify", daemon.file).err, "server two: “was: gone” has no effect, because one has the same")
         daemon.file.write_text("servers: { primary: { push: true, was: web }, web: { push: true, was: web } }\n")
         result = daemon.ctl("verify", daemon.file)
         contains(result.out + result.err, "“was: web” has no effect, because", "still configures web", "“was” must be the server's name before it was renamed")

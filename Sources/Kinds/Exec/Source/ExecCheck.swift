@@ -61,28 +61,31 @@ extension WorkerStarter {
 extension PluginOutcome {
     /// Returns the result according to the Nagios plugin interface; throws if the plugin did not run.
     func result(of path: String, timeout: Duration) throws(CheckFailure) -> CheckResult {
-        if ending != .exited(0), output.isEmpty, let refusal {
-            throw CheckFailure("cannot run \(path): \(refusal); see “Plugins” in statusd(8)")
+        if output.isEmpty, let refusal {
+            throw CheckFailure(
+                "cannot run \(path): \(refusal); see “Plugins” in statusd(8)", output: written())
         }
         let level: Level
         var text = firstLine
-        var (exitStatus, signal) = (Int?.none, Int?.none)
         switch ending {
         case .exited(let code):
-            exitStatus = code
             level = Self.levels[code] ?? .unknown
             if Self.levels[code] == nil { text += " (exit status \(code))" }
         case .signaled(let number):
-            signal = number
             let name = String(cString: strsignal(Int32(clamping: number)))
             (level, text) = (.unknown, text + " (ended by signal \(number), \(name))")
         // Nagios does this by default (service_check_timeout_state); tcp and http do the same.
         case .timedOut: (level, text) = (.critical, "timed out after \(TimeSpan.text(timeout))")
         case .notStarted(let reason): throw CheckFailure("cannot run \(path): \(reason)")
         }
-        return CheckResult(
-            level, text,
-            output: PluginOutput(output: output, errors: errors, exitStatus: exitStatus, signal: signal))
+        return CheckResult(level, text, output: written())
+    }
+
+    private func written() -> PluginOutput {
+        var (exitStatus, signal) = (Int?.none, Int?.none)
+        if case .exited(let code) = ending { exitStatus = code }
+        if case .signaled(let number) = ending { signal = number }
+        return PluginOutput(output: output, errors: errors, exitStatus: exitStatus, signal: signal)
     }
 
     private static let levels: [Int: Level] = [0: .ok, 1: .warning, 2: .critical, 3: .unknown]
@@ -93,7 +96,11 @@ extension PluginOutcome {
     private static let refusals = [
         "\"no new privileges\" flag is set", "effective uid is not 0", "have the setuid bit set", "must be setuid root",
         "not installed setuid", "su: Authentication failure", "su: must be run from a terminal", "missing cap_net_raw",
+        "may not be used by non-root users", "Invalid password", "Failed to drop privileges", "must be root",
+        "must be run as root",
     ]
+    /// What the system says to any program that lacks rights.
+    private static let systemRefusals = ["Operation not permitted", "Permission denied"]
     /// How the messages of these programs begin if they did not run the plugin for another reason.
     private static let refusers = ["sudo: ", "Sorry, user ", "doas: ", "Error executing command as another user: "]
 
@@ -107,6 +114,7 @@ extension PluginOutcome {
         let line =
             lines.first { line in Self.refusals.contains { line.contains($0) } }
             ?? lines.last { line in Self.refusers.contains { line.hasPrefix($0) } }
+            ?? lines.first { line in Self.systemRefusals.contains { line.contains($0) } }
         return line.flatMap { StatusText(fitting: $0)?.rawValue }
     }
 

@@ -47,8 +47,10 @@ public struct CheckResult: Sendable, Equatable {
 /// The reason why a check could not determine the status of a server, as a short phrase.
 public struct CheckFailure: Error, Sendable, Equatable, CustomStringConvertible {
     public var description: String
+    /// What a plugin wrote that ran, but told nothing.
+    public var output: PluginOutput?
 
-    public init(_ reason: String) { description = reason }
+    public init(_ reason: String, output: PluginOutput? = nil) { (description, self.output) = (reason, output) }
 }
 
 /// Formats latencies so that the text changes only if the latency changes much.

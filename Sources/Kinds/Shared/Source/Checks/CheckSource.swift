@@ -154,7 +154,9 @@ public final class CheckSource {
             case .hold(let count, let needed):
                 try? monitor.setMessage(Hysteresis.message(text, result.level, count, of: needed), of: server)
             }
-        case .failure(let failure): try? monitor.fail(server, VisibleText.escape(failure.description))
+        case .failure(let failure):
+            lastRun?.output = failure.output
+            try? monitor.fail(server, VisibleText.escape(failure.description))
         }
     }
 
@@ -167,11 +169,9 @@ public final class CheckSource {
 
 extension CheckSource: Source {
     public var checkRun: CheckRun? {
-        lastRun.map { run in
-            CheckRun(
-                command: check.command, startedAt: run.startedAt, milliseconds: Int(run.duration / .milliseconds(1)),
-                next: nextRun, output: run.output)
-        }
+        CheckRun(
+            command: check.command, startedAt: lastRun?.startedAt,
+            milliseconds: lastRun.map { Int($0.duration / .milliseconds(1)) }, next: nextRun, output: lastRun?.output)
     }
 
     public func note(in memory: inout SourceMemory) { memory.streak = hysteresis.signedStreak }
