@@ -146,8 +146,8 @@ import Testing
     @EventLoop
     private final class Told {
         var reasons: [String] = []
-        lazy var follower = UnitFollower { [weak self] observation in
-            let reason = if case .unreachable(let reason) = observation { reason } else { "no answer" }
+        lazy var follower = UnitFollower { [weak self] report in
+            let reason = if case .observation(.unreachable(let reason)) = report { reason } else { "no answer" }
             self?.reasons.append(reason)
         }
     }
@@ -155,7 +155,7 @@ import Testing
     private let told = Told()
 
     private func take(_ reason: String, answers request: Int = 0) {
-        told.follower.take(.unreachable(reason), answers: request)
+        told.follower.take(.observation(.unreachable(reason)), answers: request)
     }
 
     /// Makes a call with a request's number, runs `body` while it waits, and returns when it does.

@@ -69,12 +69,12 @@ import Testing
         var others = other.makeAsyncIterator()
         #expect(Self.text(await others.next()) == "active (running)")
         for await _ in UnitStates("db.service", over: units) {
-            #expect(units.units["db.service"] != nil)
+            #expect(units.subjects[.unit("db.service")] != nil)
             break
         }
         bus.change("web.service", ["SubState": "exited"])
         #expect(Self.text(await others.next()) == "active (exited)")
-        #expect(units.units["db.service"] == nil)
+        #expect(units.subjects[.unit("db.service")] == nil)
     }
 
     @Test("end with their task")

@@ -92,6 +92,18 @@ final class BusMessage {
         return properties
     }
 
+    /// Reads the next list of units, as `ListUnits` returns it: each one's name and two of its states.
+    func listedUnits() -> [(name: String, loadState: String, activeState: String)] {
+        array("(ssssssouso)") {
+            structure("ssssssouso") {
+                let texts = (0..<4).compactMap { _ in string() }
+                skip("ssouso")
+                // The second one is the description.
+                return texts.count == 4 ? (texts[0], texts[2], texts[3]) : nil
+            }
+        }
+    }
+
     /// Reads the next variant as text; nil if it has another type.
     private func variant() -> String? {
         if let text = variant("s", read: string) { return text }

@@ -18,6 +18,8 @@ final class ManagerWatch {
         var absence = Duration.seconds(5)
         /// How often to ping an idle manager: it or the bus may hang without disconnecting.
         var betweenPings = Duration.seconds(5)
+        /// How soon after a signal the queries are asked again, so that many signals cause one listing.
+        var beforeListing = Duration.milliseconds(300)
     }
 
     private enum Names {
@@ -54,6 +56,10 @@ final class ManagerWatch {
     /// The units that must be read.
     private var queue: Deque<FollowedUnit> = []
     private var pingTime = Instant.now
+    /// The queries, and the newest request that each must answer.
+    private var queries: [UnitQuery: Int] = [:]
+    /// When they must be asked; nil until something changes.
+    private var listingTime: Instant?
 
     /// Begins to connect.
     init(_ thread: UnitThread, on address: String, _ limits: Limits) throws(IOError) {
@@ -79,11 +85,13 @@ final class ManagerWatch {
             case .subscribed(let owner):
                 if let unit = queue.popFirst() {
                     try read(unit, from: owner)
+                } else if let time = listingTime, .now >= time {
+                    try list(from: owner)
                 } else if .now >= pingTime {
                     _ = try callManager(owner, "Ping", of: "org.freedesktop.DBus.Peer")
                     pingTime = .now + limits.betweenPings
                 } else {
-                    try takeNext(until: pingTime)
+                    try takeNext(until: min(pingTime, listingTime ?? pingTime))
                 }
             }
         }
@@ -120,19 +128,26 @@ final class ManagerWatch {
 
     private func readAll() {
         for unit in units.values { ask(.read(request: 0), about: unit) }
+        listSoon(after: .zero)
     }
 
     // MARK: Units
 
     private func takeChanges(all: Bool = false) throws(IOError) {
-        for (name, request) in try thread.takeChanges(all: all) {
-            guard let request else {
-                units[name] = nil
-                continue
+        for (subject, request) in try thread.takeChanges(all: all) {
+            switch subject {
+            case .unit(let name):
+                guard let request else {
+                    units[name] = nil
+                    continue
+                }
+                let unit = units[name] ?? FollowedUnit(name)
+                units[name] = unit
+                ask(.read(request: request), about: unit)
+            case .query(let query):
+                queries[query] = request
+                listSoon(after: .zero)
             }
-            let unit = units[name] ?? FollowedUnit(name)
-            units[name] = unit
-            ask(.read(request: request), about: unit)
         }
     }
 
@@ -166,17 +181,42 @@ final class ManagerWatch {
     }
 
     private func tell(_ observation: UnitObservation, about unit: FollowedUnit, answers request: Int = 0) {
-        if units[unit.name] === unit { thread.report(.unit(unit.name, observation, answers: request)) }
+        guard units[unit.name] === unit else { return }
+        thread.report(.news(.unit(unit.name), .observation(observation), answers: request))
+    }
+
+    // MARK: Queries
+
+    /// Asks all queries again when this time has passed, unless they are asked before.
+    private func listSoon(after delay: Duration) {
+        let time = Instant.now + delay
+        if !queries.isEmpty { listingTime = min(listingTime ?? time, time) }
+    }
+
+    private func list(from owner: String) throws(IOError) {
+        listingTime = nil
+        for (query, request) in queries {
+            let lists = [query.states, query.patterns]
+            guard let reply = try callManager(owner, "ListUnitsByPatterns", lists: lists) else {
+                return listSoon(after: .zero)
+            }
+            guard queries[query] != nil else { continue }
+            let listed = reply.failure == nil ? reply.listedUnits() : []
+            let names = listed.filter { UnitQuery.counts(loadState: $0.loadState, activeState: $0.activeState) }
+                .map(\.name).sorted()
+            let failure = reply.failure.map { UnitReport.observation(.unreachable($0.message)) }
+            thread.report(.news(.query(query), failure ?? .names(names), answers: request))
+        }
     }
 
     // MARK: Calls
 
     /// Calls the manager; nil if the bus says that it cannot be reached.
     private func callManager(
-        _ owner: String, _ member: String, _ arguments: [String] = [], of interface: String = Names.managerInterface,
-        at path: String = Names.managerPath
+        _ owner: String, _ member: String, _ arguments: [String] = [], lists: [[String]] = [],
+        of interface: String = Names.managerInterface, at path: String = Names.managerPath
     ) throws(IOError) -> BusMessage? {
-        let reply = try call(owner, path, interface, member, arguments)
+        let reply = try call(owner, path, interface, member, arguments, lists: lists)
         // The bus itself has no unique name.
         guard let failure = reply.failure, reply.sender?.first != ":" else { return reply }
         // Another manager may have taken its place, or it may have left.
@@ -193,9 +233,10 @@ final class ManagerWatch {
 
     /// Calls a method and waits for the reply; handles all messages that arrive before it.
     private func call(
-        _ destination: String, _ path: String, _ interface: String, _ member: String, _ arguments: [String]
+        _ destination: String, _ path: String, _ interface: String, _ member: String, _ arguments: [String],
+        lists: [[String]] = []
     ) throws(IOError) -> BusMessage {
-        let number = try bus.call(destination, path, interface, member, arguments)
+        let number = try bus.call(destination, path, interface, member, arguments, lists: lists)
         let deadline = Instant.now + limits.answer
         while true {
             // Messages that arrived by then still count, even if this thread was suspended.
@@ -248,12 +289,14 @@ final class ManagerWatch {
     private func takeSignal(_ message: BusMessage) {
         switch message.member {
         case "PropertiesChanged":
+            let areGeneral = message.string() == Names.unitInterface
+            if areGeneral { listSoon(after: limits.beforeListing) }
             let units = units(called: FollowedUnit.name(ofObject: message.path))
             if units.isEmpty { return }
-            let areGeneral = message.string() == Names.unitInterface
             let values = message.properties(UnitProperties.names)
             for unit in units { perform(unit.change(values, areGeneral: areGeneral), on: unit) }
         case "UnitNew", "UnitRemoved":
+            listSoon(after: limits.beforeListing)
             for unit in units(called: message.string()) { ask(.look, about: unit) }
         case "JobRemoved":
             // The job's number and object, the unit and the result.

@@ -41,17 +41,27 @@ final class SystemBus {
 
     deinit { sd_bus_close_unref(bus) }
 
-    /// Calls a method that takes strings; returns the number that the reply will have (``BusMessage/replyNumber``).
+    /// Calls a method that takes strings, and then lists of strings; returns the number that the reply will have
+    /// (``BusMessage/replyNumber``).
     func call(
-        _ destination: String, _ path: String, _ interface: String, _ member: String, _ arguments: [String]
+        _ destination: String, _ path: String, _ interface: String, _ member: String, _ arguments: [String],
+        lists: [[String]] = []
     ) throws(IOError) -> UInt64 {
         var message: OpaquePointer?
         defer { sd_bus_message_unref(message) }
         var result = sd_bus_message_new_method_call(bus, &message, destination, path, interface, member)
         // The bus must not start the service manager.
         if result >= 0 { result = sd_bus_message_set_auto_start(message, 0) }
-        for argument in arguments where result >= 0 {
-            result = sd_bus_message_append_basic(message, CChar(bitPattern: UInt8(ascii: "s")), argument)
+        func append(_ strings: [String]) {
+            for string in strings where result >= 0 {
+                result = sd_bus_message_append_basic(message, CChar(bitPattern: UInt8(ascii: "s")), string)
+            }
+        }
+        append(arguments)
+        for list in lists where result >= 0 {
+            result = sd_bus_message_open_container(message, CChar(bitPattern: UInt8(ascii: "a")), "s")
+            append(list)
+            if result >= 0 { result = sd_bus_message_close_container(message) }
         }
         var number: UInt64 = 0
         if result >= 0 { result = sd_bus_send(bus, message, &number) }

@@ -4,7 +4,7 @@ public import EventLoopIO
 public import Logging
 import StatusSupport
 
-/// Follows systemd units over one connection to the system bus, which lasts while a unit is followed.
+/// Follows systemd units over one connection to the system bus, which lasts while one is followed.
 ///
 /// A lost connection is replaced, with growing pauses. Meanwhile, followers are told that nothing is known.
 @EventLoop
@@ -12,9 +12,9 @@ public final class UnitBus {
     /// The subject of log messages.
     private static let subject = "units"
 
-    /// A followed unit: the last report about it, and its followers.
-    struct Unit {
-        var observation: UnitObservation?
+    /// A followed unit or query: the last report about it, and its followers.
+    struct Followed {
+        var report: UnitReport?
         var followers: [UnitFollower] = []
     }
 
@@ -22,8 +22,8 @@ public final class UnitBus {
     private let limits: ManagerWatch.Limits
     /// Logs when the connection is lost and when it works again.
     private let news: LogLimiter
-    private(set) var units: [String: Unit] = [:]
-    /// The thread while a unit is followed.
+    private(set) var subjects: [UnitSubject: Followed] = [:]
+    /// The thread while a unit or query is followed.
     private var thread: UnitThread?
     /// Why nothing is known, until the connection works again.
     private var failure: String?
@@ -50,40 +50,61 @@ public final class UnitBus {
     public func follow(
         _ unit: String, handler: @escaping @EventLoop (UnitObservation) -> Void
     ) -> UnitSubscription {
-        let unit = UnitName.normalize(unit) ?? unit
-        let follower = UnitFollower(handler)
-        let isNew = units[unit] == nil
-        units[unit, default: Unit(observation: failure.map { .unreachable($0) })].followers.append(follower)
-        if isNew { connect()?.read(unit) }
-        answer(follower, of: unit, requests: 0)
-        return UnitSubscription(self, unit, follower)
+        follow(.unit(UnitName.normalize(unit) ?? unit)) { report in
+            if case .observation(let observation) = report { handler(observation) }
+        }
     }
 
-    func remove(_ follower: UnitFollower, from unit: String) {
+    /// Follows which units answer a query until the subscription is cancelled or released.
+    ///
+    /// A change is reported within 300 ms and the time that systemd takes to answer.
+    ///
+    /// - Parameter handler: called on the loop, as for a unit.
+    package func follow(
+        _ query: UnitQuery, handler: @escaping @EventLoop (UnitReport) -> Void
+    ) -> UnitSubscription { follow(.query(query), handler: handler) }
+
+    private func follow(
+        _ subject: UnitSubject, handler: @escaping @EventLoop (UnitReport) -> Void
+    ) -> UnitSubscription {
+        let follower = UnitFollower(handler)
+        let isNew = subjects[subject] == nil
+        let known = failure.map { UnitReport.observation(.unreachable($0)) }
+        subjects[subject, default: Followed(report: known)].followers.append(follower)
+        if isNew { connect()?.read(subject) }
+        answer(follower, of: subject, requests: 0)
+        return UnitSubscription(self, subject, follower)
+    }
+
+    func remove(_ follower: UnitFollower, from subject: UnitSubject) {
         follower.cancel()
-        units[unit]?.followers.removeAll { $0 === follower }
-        guard units[unit]?.followers.isEmpty == true else { return }
-        units[unit] = nil
-        thread?.unfollow(unit)
-        if units.isEmpty {
+        subjects[subject]?.followers.removeAll { $0 === follower }
+        guard subjects[subject]?.followers.isEmpty == true else { return }
+        subjects[subject] = nil
+        thread?.unfollow(subject)
+        if subjects.isEmpty {
             thread?.end()
             thread = nil
             failure = nil
         }
     }
 
-    /// Requests a reading of a unit for one of its followers; returns the request's number.
-    func read(_ unit: String, for follower: UnitFollower) -> Int {
+    /// Requests a reading of a unit or query for one of its followers; returns the request's number.
+    func read(_ subject: UnitSubject, for follower: UnitFollower) -> Int {
         requests += 1
         let thread = connect()
-        if failure == nil { thread?.read(unit, request: requests) } else { answer(follower, of: unit, requests: .max) }
+        if failure == nil {
+            thread?.read(subject, request: requests)
+        } else {
+            answer(follower, of: subject, requests: .max)
+        }
         return requests
     }
 
     /// Reports what is known to a follower at the end of the turn, which answers its requests up to a number.
-    private func answer(_ follower: UnitFollower, of unit: String, requests: Int) {
+    private func answer(_ follower: UnitFollower, of subject: UnitSubject, requests: Int) {
         EventLoop.atEndOfTurn { [weak self] in
-            if let observation = self?.units[unit]?.observation { follower.take(observation, answers: requests) }
+            if let report = self?.subjects[subject]?.report { follower.take(report, answers: requests) }
         }
     }
 
@@ -98,7 +119,7 @@ public final class UnitBus {
                 EventLoop.perform { if let self, self.thread === thread { self.take(report) } }
             }
             self.thread = thread
-            for unit in units.keys { thread.read(unit) }
+            for subject in subjects.keys { thread.read(subject) }
         } catch {
             // The next request tries again.
             EventLoop.atEndOfTurn { [weak self] in self?.take(.lost(error.message)) }
@@ -108,7 +129,7 @@ public final class UnitBus {
 
     private func take(_ report: UnitThread.Report) {
         switch report {
-        case .unit(let unit, let observation, let request): tell(unit, observation, answers: request)
+        case .news(let subject, let report, let request): tell(subject, report, answers: request)
         case .works:
             if failure != nil { news.log("follows units again", about: Self.subject, level: .notice) }
             failure = nil
@@ -119,12 +140,12 @@ public final class UnitBus {
                     metadata: ["reason": "\(reason)"])
             }
             failure = reason
-            for unit in units.keys { tell(unit, .unreachable(reason), answers: .max) }
+            for subject in subjects.keys { tell(subject, .observation(.unreachable(reason)), answers: .max) }
         }
     }
 
-    private func tell(_ unit: String, _ observation: UnitObservation, answers request: Int) {
-        units[unit]?.observation = observation
-        for follower in units[unit]?.followers ?? [] { follower.take(observation, answers: request) }
+    private func tell(_ subject: UnitSubject, _ report: UnitReport, answers request: Int) {
+        subjects[subject]?.report = report
+        for follower in subjects[subject]?.followers ?? [] { follower.take(report, answers: request) }
     }
 }

@@ -9,8 +9,8 @@ import Synchronization
 final class UnitThread: Sendable {
     /// A report from the thread to the loop.
     enum Report: Sendable {
-        /// What is known about a unit, which answers all requests for it up to this number.
-        case unit(String, UnitObservation, answers: Int)
+        /// What is known about a unit or a query, which answers all requests for it up to this number.
+        case news(UnitSubject, UnitReport, answers: Int)
         /// Units are followed: the service manager has answered.
         case works
         /// Nothing is known for this reason, until ``works``.
@@ -19,10 +19,10 @@ final class UnitThread: Sendable {
 
     /// The changes that the loop has made.
     private struct Inbox {
-        /// The followed units, and the newest request to read each; 0 for none.
-        var requests: [String: Int] = [:]
-        /// The units whose entry has changed.
-        var changed: [String] = []
+        /// What is followed, and the newest request to read each; 0 for none.
+        var requests: [UnitSubject: Int] = [:]
+        /// Those whose entry has changed.
+        var changed: [UnitSubject] = []
         var isEnded = false
     }
 
@@ -45,18 +45,18 @@ final class UnitThread: Sendable {
 
     // MARK: For the loop
 
-    /// Reads a unit, and follows it from now on.
-    func read(_ unit: String, request: Int = 0) { change(unit) { $0.requests[unit] = request } }
+    /// Reads a unit or a query's answer, and follows it from now on.
+    func read(_ subject: UnitSubject, request: Int = 0) { change(subject) { $0.requests[subject] = request } }
 
-    func unfollow(_ unit: String) { change(unit) { $0.requests[unit] = nil } }
+    func unfollow(_ subject: UnitSubject) { change(subject) { $0.requests[subject] = nil } }
 
     /// Ends the thread soon.
     func end() { change { $0.isEnded = true } }
 
-    private func change(_ unit: String? = nil, _ change: (inout Inbox) -> Void) {
+    private func change(_ subject: UnitSubject? = nil, _ change: (inout Inbox) -> Void) {
         inbox.withLock { inbox in
             change(&inbox)
-            if let unit { inbox.changed.append(unit) }
+            if let subject { inbox.changed.append(subject) }
         }
         eventfd_write(wakeUp.rawValue, 1)
     }
@@ -65,16 +65,16 @@ final class UnitThread: Sendable {
 
     func report(_ report: Report) { handler(self, report) }
 
-    /// Takes the units whose entry has changed, or all followed ones.
+    /// Takes the units and queries whose entry has changed, or all followed ones.
     ///
     /// Each comes with the newest request for it, or nil if it is no longer followed.
     ///
     /// - Throws: if the thread must end.
-    func takeChanges(all: Bool = false) throws(IOError) -> [(unit: String, request: Int?)] {
+    func takeChanges(all: Bool = false) throws(IOError) -> [(subject: UnitSubject, request: Int?)] {
         let taken = inbox.withLock { inbox in
             defer { inbox.changed = [] }
-            let units = all ? Array(inbox.requests.keys) : inbox.changed
-            return inbox.isEnded ? nil : units.map { ($0, inbox.requests[$0]) }
+            let subjects = all ? Array(inbox.requests.keys) : inbox.changed
+            return inbox.isEnded ? nil : subjects.map { ($0, inbox.requests[$0]) }
         }
         guard let taken else { throw IOError(.systemCall, "no unit is followed any more") }
         return taken

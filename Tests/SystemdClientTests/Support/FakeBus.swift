@@ -136,6 +136,13 @@ final class FakeBus {
                 load(name)
                 unload(name)
             }
+        case "ListUnitsByPatterns":
+            let (states, patterns) = (Self.strings(in: call), Self.strings(in: call))
+            let listed = units.filter { name, properties in
+                (states.isEmpty || states.contains(properties["ActiveState"] ?? ""))
+                    && patterns.contains { fnmatch($0, name, FNM_NOESCAPE) == 0 } && !unloaded.contains(name)
+            }
+            reply(to: call, from: owner) { Self.append(listed, to: $0) }
         default: reply(to: call, from: owner) { _ in }
         }
     }
@@ -241,6 +248,34 @@ final class FakeBus {
     }
 
     // MARK: -
+
+    private static func strings(in message: OpaquePointer) -> [String] {
+        sd_bus_message_enter_container(message, code("a"), "s")
+        defer { sd_bus_message_exit_container(message) }
+        var strings: [String] = []
+        var string: UnsafePointer<CChar>?
+        while sd_bus_message_read_basic(message, code("s"), &string) > 0, let text = string {
+            strings.append(String(cString: text))
+        }
+        return strings
+    }
+
+    /// Appends units as `ListUnitsByPatterns` lists them.
+    private static func append(_ units: [String: [String: String]], to message: OpaquePointer) {
+        sd_bus_message_open_container(message, code("a"), "(ssssssouso)")
+        for (name, properties) in units {
+            sd_bus_message_open_container(message, code("r"), "ssssssouso")
+            let states = ["LoadState", "ActiveState", "SubState"].map { properties[$0] ?? "" }
+            for text in [name, "a unit"] + states + [""] { sd_bus_message_append_basic(message, code("s"), text) }
+            var job: UInt32 = 0
+            sd_bus_message_append_basic(message, code("o"), FollowedUnit(name).path)
+            sd_bus_message_append_basic(message, code("u"), &job)
+            sd_bus_message_append_basic(message, code("s"), "")
+            sd_bus_message_append_basic(message, code("o"), "/")
+            sd_bus_message_close_container(message)
+        }
+        sd_bus_message_close_container(message)
+    }
 
     private static func append(_ properties: [String: String], to message: OpaquePointer) {
         sd_bus_message_open_container(message, code("a"), "{sv}")
