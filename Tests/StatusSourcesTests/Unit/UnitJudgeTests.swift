@@ -43,6 +43,17 @@ import Testing
             ])
     }
 
+    @Test("a failure of which the first state says that it is new is shown when it has held for a while")
+    func newFailure() {
+        var judge = judge()
+        var failed = unit("failed", "failed", result: "timeout")
+        failed.changedAt = .milliseconds(9_900)
+        let first = judge.judge(failed, at: .seconds(10))
+        #expect((first.verdict, first.again) == (.wait, .milliseconds(10_100)))
+        let status = UnitStatus(.critical, "failed: timed out")
+        #expect(judge.judge(failed, at: .milliseconds(10_100)).verdict == .show(status))
+    }
+
     @Test(
         "the state after a restart is shown when it has held for five seconds, whatever the service reports meanwhile")
     func settles() {

@@ -25,10 +25,9 @@ struct UnitJudge {
 
     private let name: String
     private var runtime: Duration?
-    private var interval: Duration
-    private var hysteresis: Hysteresis
+    private var counter: LevelCounter
     /// The results in a row that do not count yet (``Hysteresis/signedStreak``).
-    var signedStreak: Int { hysteresis.signedStreak }
+    var signedStreak: Int { counter.signedStreak }
     /// The unit's state, and the time since which it has been in that state.
     private var state: [String] = []
     private var since = Duration.zero
@@ -38,7 +37,6 @@ struct UnitJudge {
     private var expectedRestarts = 0
     /// The number of restarts before the current or last one.
     private var restartsBefore: Int?
-    private var counted: Counted?
     /// Whether a level was being counted when the settings changed.
     private var wasCounting = false
     /// A failure that has not been shown yet, because it may be brief.
@@ -55,14 +53,6 @@ struct UnitJudge {
     /// Whether its file could not be used at the last judgement.
     private var wasUnusable = false
 
-    /// The status counted last, and the time at which it counts again if unchanged.
-    private struct Counted {
-        let direction: Hysteresis.Direction
-        let times: Int
-        let needed: Int
-        let next: Duration
-    }
-
     /// - Parameters:
     ///   - runtime: how long a oneshot may run; nil if that is not limited.
     ///   - schedule: how many times in a row a level must be found, an interval apart, to count.
@@ -70,18 +60,14 @@ struct UnitJudge {
     init(of name: String, runtime: Duration?, schedule: CheckSchedule, shown: Level?, signedStreak: Int = 0) {
         self.name = name
         self.runtime = runtime
-        interval = schedule.interval
-        hysteresis = Hysteresis(
-            failures: schedule.failures, successes: schedule.successes, shown: shown, signedStreak: signedStreak)
+        counter = LevelCounter(schedule, shown: shown, signedStreak: signedStreak)
     }
 
     /// Changes the settings; the history of the unit is kept.
     mutating func change(runtime: Duration?, schedule: CheckSchedule, shown: Level?) {
         self.runtime = runtime
-        interval = schedule.interval
-        hysteresis = Hysteresis(failures: schedule.failures, successes: schedule.successes, shown: shown)
-        wasCounting = wasCounting || counted != nil
-        counted = nil
+        wasCounting = wasCounting || counter.isCounting
+        counter = LevelCounter(schedule, shown: shown)
     }
 
     /// Judges the unit's properties.
@@ -92,12 +78,12 @@ struct UnitJudge {
     /// - Returns: what to do, and when to judge again if nothing changes before; nil for never.
     mutating func judge(_ unit: UnitProperties, at now: Duration) -> (verdict: Verdict, again: Duration?) {
         guard var unit = recall(unit) else {
-            return hysteresis.shown == .critical ? (.wait, nil) : count(Self.unknownEnd, at: now)
+            return counter.shown == .critical ? (.wait, nil) : counter.count(Self.unknownEnd, at: now)
         }
         let missed = enter(unit, at: now)
         if let missed {
             lastFailure = missed
-            let (verdict, counts) = count(missed, at: now)
+            let (verdict, counts) = counter.count(missed, at: now)
             return (verdict, min(since + timeToSettle(unit), counts ?? .seconds(Int64.max)))
         }
         if unit.isRestarted {
@@ -118,8 +104,8 @@ struct UnitJudge {
         let isOverdue = limit != nil && next == nil
         // After a failure, a unit is ok again only when a run has succeeded, not when one begins.
         if let lastFailure, unit.isRunningToItsEnd, !isOverdue {
-            guard wasUnusable || wasCounting || counted != nil else { return (.wait, next) }
-            let (verdict, counts) = count(lastFailure, at: now)
+            guard wasUnusable || wasCounting || counter.isCounting else { return (.wait, next) }
+            let (verdict, counts) = counter.count(lastFailure, at: now)
             if case .show = verdict { (wasUnusable, wasCounting) = (false, false) }
             return (verdict, [next, counts].compactMap { $0 }.min())
         }
@@ -133,7 +119,7 @@ struct UnitJudge {
             // The service manager does not keep it, so it may not be known when the unit is read again.
             if unit.startFailure != nil, isFailure, unit.activeState == "inactive" { keepsFailure = true }
         }
-        let (verdict, counts) = count(status, at: now)
+        let (verdict, counts) = counter.count(status, at: now)
         return (verdict, [next, counts].compactMap { $0 }.min())
     }
 
@@ -197,7 +183,7 @@ struct UnitJudge {
         // A failed unit that is started is, in passing, failed with a good result.
         defer { if unit.activeState != "failed" { heldFailure = nil } }
         // It may have been in its first state for a long time.
-        since = self.state.isEmpty ? now - Self.settlingTime : now
+        since = self.state.isEmpty ? min(now, unit.changedAt ?? now - Self.settlingTime) : now
         self.state = state
         if unit.isRestarted {
             restartsBefore = unit.restarts
@@ -251,23 +237,6 @@ struct UnitJudge {
     private func overdue(_ unit: UnitProperties) -> UnitStatus {
         let limit = runtime.map { TimeSpan.text($0) } ?? ""
         return UnitStatus(.critical, "\(unit.activeState) for more than \(limit)")
-    }
-
-    /// Counts a status, once in each interval while it stays worse, or better, than what is shown.
-    private mutating func count(_ status: UnitStatus, at now: Duration) -> (verdict: Verdict, again: Duration?) {
-        let direction = hysteresis.direction(of: status.level)
-        if let counted, counted.direction == direction, now < counted.next {
-            return (.hold(status, counted.times, of: counted.needed), counted.next)
-        }
-        switch hysteresis.take(status.level) {
-        case .show:
-            counted = nil
-            return (.show(status), nil)
-        case .hold(let times, let needed):
-            let next = now + interval
-            counted = direction.map { Counted(direction: $0, times: times, needed: needed, next: next) }
-            return (.hold(status, times, of: needed), next)
-        }
     }
 }
 

@@ -117,7 +117,7 @@ extension UnitProperties.StartFailure {
 
 extension UnitProperties {
     /// Why it failed, with the exit status or signal if one is the reason; nil if systemd's word is the best one.
-    fileprivate var reason: String? {
+    var reason: String? {
         switch (result, exit) {
         case ("exit-code", .status(let status)):
             "exit status \(status)" + (Self.namesOfStatuses[status].map { "/\($0)" } ?? "")
