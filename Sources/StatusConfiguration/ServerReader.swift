@@ -77,7 +77,7 @@ struct ServerOptions: Sendable {
     static func explanation(of key: String, for delivery: SourceDelivery) -> String? {
         switch (key, delivery) {
         case ("ttl", .followed): "the status of a unit is current while the system bus is connected"
-        case ("runtime", .posted), ("runtime", .checked): "it applies to “unit”"
+        case ("runtime", .posted), ("runtime", .checked): "it applies to \(list(of: [.followed]))"
         case (let key, .posted) where scheduleKeys.contains(key): "it applies to \(list(of: [.checked, .followed]))"
         default: nil
         }

@@ -12,11 +12,21 @@ package enum UnitName {
         let isTyped = type.map(types.contains) ?? false
         let name = isTyped ? text : text + ".service"
         let stem = name.prefix(upTo: name.lastIndex(of: ".") ?? name.endIndex)
-        let isAllowed = name.utf8.allSatisfy { byte in
+        return isAllowed(name) && !stem.isEmpty && !stem.hasPrefix("@") && !stem.hasSuffix("@") && name.utf8.count < 256
+            ? name : nil
+    }
+
+    /// A pattern as systemctl(1) reads it, or a name with its suffix; nil if it is invalid.
+    package static func normalizePattern(_ text: String) -> String? {
+        guard text.utf8.contains(where: "*?[".utf8.contains) else { return normalize(text) }
+        return isAllowed(text, and: "*?[]!^") && text.utf8.count < 256 ? text : nil
+    }
+
+    private static func isAllowed(_ name: String, and others: String = "") -> Bool {
+        name.utf8.allSatisfy { byte in
             UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
                 || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || ":-_.\\@".utf8.contains(byte)
+                || others.utf8.contains(byte)
         }
-        return isAllowed && !stem.isEmpty && !stem.hasPrefix("@") && !stem.hasSuffix("@") && name.utf8.count < 256
-            ? name : nil
     }
 }

@@ -209,6 +209,7 @@ def defaults_in_code():
         ("server", "placeholder"): re.search('defaultPlaceholder = "(.*)"', (PROJECT / "Sources/StatusMonitor/ServerDefinition.swift").read_text())[1],
         ("server", "http", "method"): re.search('var method = "(.*)"', http)[1],
         ("server", "http", "status"): "-".join(re.search(r"statusCodes = \[(\d+)\.\.\.(\d+)\]", http).groups()),
+        ("server", "units", "state"): re.search(r"state: State = \.(\w+)", (PROJECT / "Sources/Kinds/Units/Settings/UnitsSettings.swift").read_text())[1],
         ("server", "file", "exists"): re.search("var exists = (.*)", (PROJECT / "Sources/Kinds/File/Settings/FileSettings.swift").read_text())[1],
     }
     found = {place: FACTS.match(body.strip())["default"] for place, body in sections(MANUAL.read_text()).items()}

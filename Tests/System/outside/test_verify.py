@@ -15,6 +15,8 @@ from harness.runner import test
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
 
 MISTAKES = {
+    "units: a/*": "invalid pattern", "units: [[a]]": "must be failed, a pattern", "units: { state: failed }": "requires “match”",
+    "units: { match: a, state: stopped }": "must be active or failed",
     "unit: a/b": "invalid unit name", "unit: x@.service": "invalid unit name", "exec: check_disk -w 10%": "must be a list",
     "exec: [check_disk]": "absolute path", "exec: []": "must be a list", "tcp: 6379": "HOST:PORT", "tcp: '::1:80'": "HOST:PORT",
     "tcp: 'a:65536'": "port from 1 to 65535", "tcp: 'a:+80'": "HOST:PORT", "http: localhost": "http:// or https://", "http: http://x:99999/": "http:// or https://",
@@ -34,7 +36,8 @@ MISTAKES = {
 """Possible entries of a server, and verify's message about each."""
 
 WARNINGS = {
-    "push: true, interval: 1s": "does not apply to “push”", "unit: a, ttl: 1h": "does not apply to “unit”",
+    "push: true, interval: 1s": "does not apply to “push”", "unit: a, ttl: 1h": "does not apply to “unit”", "units: failed, ttl: 1h": "does not apply to “units”",
+    "exec: [/bin/true], runtime: 1h": "it applies to unit and units",
     "notify: true, failures: 2": "does not apply to “notify”", "exec: [/bin/true], interval: 1h, ttl: 66min": "stale before the next check",
     "http: { url: http://a, boddy: x }": "unknown key “boddy” in “http” is ignored", "file: { path: /a, ago: 1h }": "unknown key “ago” in “file” is ignored",
     "file: /nosuchfolder/a": "cannot enter /nosuchfolder/: No such file or directory", "push: true, colour: red": "unknown key “colour” is ignored",

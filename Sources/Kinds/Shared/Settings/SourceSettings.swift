@@ -83,6 +83,7 @@ public enum SourceKinds {
         PushSettings.self,
         NotifySettings.self,
         UnitSettings.self,
+        UnitsSettings.self,
         ExecSettings.self,
         TCPSettings.self,
         FileSettings.self,

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusSupport
+public import YAML
+
+/// `units: failed`, `units: php*.service`: all units of the system's service manager that match patterns.
+public struct UnitsSettings: SourceSettings {
+    public static let key = "units"
+    public static let delivery = SourceDelivery.followed
+
+    /// What is expected of each unit.
+    public enum State: String, CaseIterable, Sendable {
+        /// It is as `unit` expects it to be.
+        case active
+        /// It has not failed.
+        case failed
+    }
+
+    /// Patterns as in fnmatch(3), or full names; a unit must match one of them.
+    public var patterns: [String]
+    public var state: State
+
+    public init(patterns: [String] = ["*"], state: State = .active) { (self.patterns, self.state) = (patterns, state) }
+
+    public var subjectParts: [String] { [state.rawValue] + patterns }
+
+    public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> UnitsSettings? {
+        if node.string == State.failed.rawValue { return UnitsSettings(state: .failed) }
+        guard node.mapping != nil else { return UnitsSettings(patterns: try patterns(node, of: key, &reader)) }
+        var settings = UnitsSettings()
+        try reader.readMapping(node, of: key, keys: ["match", "state"], example: "“php*.service”") {
+            name, value, reader throws(Problem) in
+            if name == "match" {
+                settings.patterns = try patterns(value, of: name, &reader)
+            } else if let state = State(rawValue: value.string ?? "") {
+                settings.state = state
+            } else {
+                throw reader.nodes.problem(at: value, "“state” must be active or failed")
+            }
+        }
+        return settings
+    }
+
+    /// Reads one pattern or a list of them.
+    private static func patterns(
+        _ node: YAMLNode, of key: String, _ reader: inout SettingsReader
+    ) throws(Problem) -> [String] {
+        let nodes = reader.nodes
+        let what = (key == Self.key ? "failed, " : "") + "a pattern such as “php*.service”, or a list of patterns"
+        guard let list = node.sequence else { return [try pattern(node, nodes.string(node, of: key, what), nodes)] }
+        if list.isEmpty { throw nodes.problem(at: node, "“\(key)” must be \(what)") }
+        return try reader.readEach(of: list) { part throws(Problem) in
+            try pattern(part, nodes.string(part, of: key, what), nodes)
+        }
+    }
+
+    private static func pattern(_ node: YAMLNode, _ text: String, _ nodes: NodeReader) throws(Problem) -> String {
+        guard let pattern = UnitName.normalizePattern(text) else {
+            throw nodes.problem(
+                at: node, "invalid pattern “\(nodes.key(node))”: must be one such as “php*.service” or nginx.service")
+        }
+        return pattern
+    }
+}
