@@ -61,10 +61,13 @@ import Testing
                     names: ["systemd-journald.service", "getty@tty1.service", "systemd-tmpfiles-clean.service"]),
                 HostSurvey.Omission(reason: "services that are not enabled", names: ["static.service"]),
             ])
+        let entries = InitialConfiguration(survey, hasDiskPlugin: true).entries
+        #expect(entries.last?.name.rawValue == "failed-units" && entries.last?.settings == "units: failed")
         #expect(services.first?.description == "The \"backup.service\": a = b")
         survey = HostSurvey()
         survey.readUnits("")
         #expect(survey.services.isEmpty && survey.omissions.isEmpty)
+        #expect(InitialConfiguration(survey, hasDiskPlugin: true).failedUnits == nil)
     }
 
     @Test("disks are the file systems of this host, each once, and not those of others")

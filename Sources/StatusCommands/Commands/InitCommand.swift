@@ -22,8 +22,8 @@ enum InitCommand {
         "init", abstract: "Write a first configuration from what this host has.",
         discussion:
             """
-            It finds failed units, enabled services, what timers start, and disks, and says what it left out. The file \
-            is conf.d/00-init.yaml next to statusd.yaml.\n\n
+            It finds failed units, enabled services, what timers start, and disks, and says what it left out; one more \
+            server is critical if any unit fails. The file is conf.d/00-init.yaml next to statusd.yaml.\n\n
             """
                 + ExitStatus.table([.invalidConfiguration]),
         parameters: [print, force, Options.json, Options.otherHost],
@@ -123,6 +123,9 @@ enum InitCommand {
             let some = omission.names.prefix(mostNames).joined(separator: ", ")
             let rest = omission.names.count - mostNames
             terminal.line("left out \(omission.reason): \(some)\(rest > 0 ? " and \(rest) more" : "")")
+        }
+        if let name = configuration.failedUnits {
+            terminal.line("left out units of user managers; \(name) is critical if any other unit fails")
         }
         terminal.line("Next: “statusctl reload” makes it take effect, and “statusctl list” shows the servers.")
     }

@@ -41,6 +41,8 @@ struct HostSurvey {
 
     /// The services, the most important first: failed ones, then what the host is for.
     var services: [Service] = []
+    /// Whether systemd has told its units.
+    var hasUnits = false
     /// The mount points of the disks.
     var disks: [String] = []
     /// What was found and left out.
@@ -57,6 +59,7 @@ struct HostSurvey {
         var found: [Service] = []
         var (background, disabled) = ([String](), [String]())
         let units = Self.units(output)
+        hasUnits = !units.isEmpty
         let timed = Set(
             units.filter { $0["Id"]?.hasSuffix(".timer") == true && $0["ActiveState"] == "active" }
                 .compactMap { $0["Unit"] })

@@ -21,6 +21,8 @@ struct InitialConfiguration {
         + #"echo "$1 is $u % full"; [ "$u" -lt 95 ] || exit 2; [ "$u" -lt 90 ] || exit 1"#
 
     private(set) var entries: [Entry] = []
+    /// The server for all units that fail; nil if the host has no systemd.
+    private(set) var failedUnits: ServerName?
     let omissions: [HostSurvey.Omission]
     private let selects: Bool
     /// Whether it lets posts add servers.
@@ -42,6 +44,10 @@ struct InitialConfiguration {
                 "unit: \(Self.scalar(service.name))\(description)",
                 service.isFailed
                     ? "\(service.name), failed now" : service.hasTimer ? "\(service.name), by its timer" : service.name)
+        }
+        if survey.hasUnits {
+            add("failed-units", "units: failed", "any unit that fails")
+            failedUnits = entries.last?.name
         }
         for disk in survey.disks {
             let path = Self.scalar(disk)

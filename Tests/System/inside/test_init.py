@@ -35,7 +35,8 @@ def first_minute():
             assert not FILE.exists()
             told = statusctl("init")
             contains(told, f"wrote {FILE}: ", "* broken ", "broken.service, failed now", "shop.service", "dump.service, by its timer", "disk-root",
-                     "left out parts of the system: ", "Next: “statusctl reload”")
+                     "failed-units ", "any unit that fails",
+                     "left out parts of the system: ", "left out units of user managers; failed-units is critical if any other unit fails", "Next: “statusctl reload”")
             equal(FILE.read_text(encoding="utf-8"), printed)
             equal(run("/usr/bin/statusctl", "verify").err, "")
             statusctl("reload")
@@ -43,6 +44,7 @@ def first_minute():
             done("/usr/bin/statusctl", "wait", "disk-root", "--timeout", "20s")
             found = {server["name"]: server for server in json.loads(statusctl("list", "--json"))["servers"]}
             equal((found["broken"]["status"]["level"], found["broken"]["selected"]), ("critical", True))
+            contains(found["failed-units"]["status"]["text"], "failed: ", "broken.service (exit status 1)")
             equal(found["shop"]["description"], 'The "shop": all of it')
             contains(run("/usr/bin/statusctl", "init").err, f"{FILE} exists already; “statusctl init --print” shows")
             first = FILE.with_name("first.yaml")
