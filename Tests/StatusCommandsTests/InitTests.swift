@@ -60,6 +60,9 @@ import Testing
                     reason: "parts of the system",
                     names: ["systemd-journald.service", "getty@tty1.service", "systemd-tmpfiles-clean.service"]),
                 HostSurvey.Omission(reason: "services that are not enabled", names: ["static.service"]),
+                HostSurvey.Omission(
+                    reason: "enabled services and timers that are not running", names: ["off.service", "man.timer"]),
+                HostSurvey.Omission(reason: "oneshots that run only at boot", names: ["networking.service"]),
             ])
         let entries = InitialConfiguration(survey, hasDiskPlugin: true).entries
         #expect(entries.last?.name.rawValue == "failed-units" && entries.last?.settings == "units: failed")
@@ -86,6 +89,24 @@ import Testing
         var survey = HostSurvey()
         survey.readDisks(mounts)
         #expect(survey.omissions == [HostSurvey.Omission(reason: "file systems of other hosts", names: ["/mnt/nas"])])
+        survey = HostSurvey()
+        survey.readDisks(
+            mounts,
+            fstab: """
+                # What is not mounted now.
+                UUID=1 /data/ auto defaults 0 2
+                UUID=2 /srv/subvolume btrfs subvol=a 0 0
+                UUID=2 /srv/other btrfs subvol=b 0 0
+                LABEL=usb /mnt/usb vfat nofail 0 0
+                //nas/share /mnt/share cifs credentials=/root/x 0 0
+                UUID=3 none swap sw 0 0
+                """)
+        #expect(survey.disks == ["/", "/data", "/srv/subvolume", "/srv/with blank"])
+        #expect(
+            survey.omissions == [
+                HostSurvey.Omission(reason: "file systems of other hosts", names: ["/mnt/nas", "/mnt/share"]),
+                HostSurvey.Omission(reason: "other file systems", names: ["/mnt/usb", "/srv/other"]),
+            ])
         #expect(disks("overlay / overlay rw 0 0\n") == ["/"])
         #expect(disks("/dev/sda1 /mnt/x\u{FFFE}y ext4 rw 0 0\n") == [])
         let twice = "/dev/sda1 /hidden ext4 rw 0 0\n/dev/sda1 /srv ext4 rw 0 0\n/dev/sda1 /opt ext4 rw 0 0\n"

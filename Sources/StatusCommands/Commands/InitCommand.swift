@@ -125,7 +125,7 @@ enum InitCommand {
             terminal.line("left out \(omission.reason): \(some)\(rest > 0 ? " and \(rest) more" : "")")
         }
         if let name = configuration.failedUnits {
-            terminal.line("left out units of user managers; \(name) is critical if any other unit fails")
+            terminal.line("left out other types of units, and user managers; \(name) is critical if any unit fails")
         }
         terminal.line("Next: “statusctl reload” makes it take effect, and “statusctl list” shows the servers.")
     }

@@ -57,7 +57,7 @@ struct HostSurvey {
     /// them.
     mutating func readUnits(_ output: String) {
         var found: [Service] = []
-        var (background, disabled) = ([String](), [String]())
+        var (background, disabled, idle, atBoot) = ([String](), [String](), [String](), [String]())
         let units = Self.units(output)
         hasUnits = !units.isEmpty
         let timed = Set(
@@ -71,14 +71,25 @@ struct HostSurvey {
                 found.append(service)
             } else if isBackground, service.isLasting || service.hasTimer {
                 background.append(service.name)
-            } else if unit["ActiveState"] == "active", unit["Type"] != "oneshot", !isBackground {
+            } else if isBackground {
+                continue
+            } else if Self.isEnabled(unit), unit["Type"] == "oneshot" {
+                atBoot.append(service.name)
+            } else if Self.isEnabled(unit) {
+                idle.append(service.name)
+            } else if unit["ActiveState"] == "active", unit["Type"] != "oneshot" {
                 disabled.append(service.name)
             }
         }
+        idle += units.filter { unit in
+            unit["Id"]?.hasSuffix(".timer") == true && Self.isEnabled(unit) && unit["ActiveState"] != "active"
+        }.compactMap { $0["Id"].map { String($0) } }
         found.sort(by: Self.isBefore)
         services = Array(found.prefix(Self.mostServices))
         omit("parts of the system", background)
         omit("services that are not enabled", disabled)
+        omit("enabled services and timers that are not running", idle)
+        omit("oneshots that run only at boot", atBoot)
         omit("services beyond the first \(Self.mostServices)", found.dropFirst(Self.mostServices).map(\.name))
     }
 
@@ -100,12 +111,15 @@ struct HostSurvey {
     /// A service that may be worth following; nil for other units.
     private static func service(_ values: [Substring: Substring], _ timed: Set<Substring>) -> Service? {
         guard let name = values["Id"], name.hasSuffix(".service"), !name.hasPrefix("statusd") else { return nil }
-        let isEnabled = ["enabled", "enabled-runtime", "generated", "linked"].contains(values["UnitFileState"] ?? "")
         return Service(
             name: String(name), description: String(values["Description"] ?? ""),
             isFailed: values["ActiveState"] == "failed",
-            isLasting: values["ActiveState"] == "active" && values["Type"] != "oneshot" && isEnabled,
+            isLasting: values["ActiveState"] == "active" && values["Type"] != "oneshot" && isEnabled(values),
             hasTimer: timed.contains(name))
+    }
+
+    private static func isEnabled(_ values: [Substring: Substring]) -> Bool {
+        ["enabled", "enabled-runtime", "generated", "linked"].contains(values["UnitFileState"] ?? "")
     }
 
     private static func isBefore(_ left: Service, _ right: Service) -> Bool {
@@ -119,7 +133,8 @@ struct HostSurvey {
 
     // MARK: Disks
 
-    private static let fileSystems = ["ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs", "bcachefs"]
+    /// The types of file systems to follow; in fstab(5), `auto` is one of a disk.
+    private static let fileSystems = ["auto", "ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs", "bcachefs"]
     private static let remoteFileSystems = ["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "ceph", "glusterfs", "9p"]
 
     /// Reads the mount points of disks in `/proc/self/mounts` (proc(5)): of each disk the first one that plugins see,
@@ -130,10 +145,8 @@ struct HostSurvey {
     /// - Parameter isVisible: whether plugins see a mount point.
     mutating func readDisks(_ mounts: String, fstab: String = "", isVisible: (String) -> Bool = { _ in true }) {
         let mounted = Self.entries(mounts)
-        let expected = Self.entries(fstab).filter { entry in
-            !mounted.contains { $0.place == entry.place }
-                && !entry.options.contains { ["noauto", "nofail"].contains($0) }
-        }
+        let others = Self.entries(fstab).filter { entry in !mounted.contains { $0.place == entry.place } }
+        let expected = others.filter { entry in !entry.options.contains { ["noauto", "nofail"].contains($0) } }
         var seen: Set<Substring> = []
         disks = (mounted + expected).filter { entry in
             // A path with characters that cannot be written would become another path.
@@ -142,9 +155,24 @@ struct HostSurvey {
                 && entry.place.unicodeScalars.allSatisfy(InitialConfiguration.isWritable) && isVisible(entry.place)
                 && seen.insert(entry.device).inserted
         }.map(\.place).sorted()
+        func names(_ entries: [(device: Substring, place: String, type: String, options: [Substring])]) -> [String] {
+            Set(entries.map { VisibleText.escape($0.place) }).sorted()
+        }
+        let remote = (mounted + others).filter { Self.remoteFileSystems.contains($0.type) }
+        omit("file systems of other hosts", names(remote))
+        // Of what is mounted, only what fstab(5) or a person mounted: a container binds many places of its disk.
         omit(
-            "file systems of other hosts",
-            mounted.filter { Self.remoteFileSystems.contains($0.type) }.map { VisibleText.escape($0.place) })
+            "other file systems",
+            names(
+                (mounted.filter { !Self.fileSystems.contains($0.type) } + others).filter { entry in
+                    Self.isDisk(entry.device) && entry.place.hasPrefix("/") && entry.type != "squashfs"
+                        && !Self.remoteFileSystems.contains(entry.type) && !disks.contains(entry.place)
+                }))
+    }
+
+    /// Whether the first field of an entry names a disk.
+    private static func isDisk(_ device: Substring) -> Bool {
+        ["/dev/", "UUID=", "LABEL=", "PARTUUID=", "PARTLABEL="].contains { device.hasPrefix($0) }
     }
 
     /// The entries of a table of file systems, as in fstab(5).
@@ -154,7 +182,9 @@ struct HostSurvey {
         table.split(separator: "\n").compactMap { line in
             let fields = line.split { $0 == " " || $0 == "\t" }
             guard fields.count > 3, !fields[0].hasPrefix("#") else { return nil }
-            return (fields[0], unescaped(fields[1]), String(fields[2]), fields[3].split(separator: ","))
+            var place = unescaped(fields[1])
+            while place.count > 1, place.hasSuffix("/") { place.removeLast() }
+            return (fields[0], place, String(fields[2]), fields[3].split(separator: ","))
         }
     }
 

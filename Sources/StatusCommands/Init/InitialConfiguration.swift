@@ -93,6 +93,7 @@ struct InitialConfiguration {
         }
         lines.append(entries.isEmpty ? "servers: {}" : "servers:")
         lines += entries.map { "  \(Self.scalar($0.name.rawValue)): { \($0.settings) }" }
+        lines += omissions.map { "# Left out \($0.reason): \($0.names.joined(separator: ", "))" }
         return lines.joined(separator: "\n") + "\n"
     }
 

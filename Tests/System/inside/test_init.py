@@ -36,7 +36,7 @@ def first_minute():
             told = statusctl("init")
             contains(told, f"wrote {FILE}: ", "* broken ", "broken.service, failed now", "shop.service", "dump.service, by its timer", "disk-root",
                      "failed-units ", "any unit that fails",
-                     "left out parts of the system: ", "left out units of user managers; failed-units is critical if any other unit fails", "Next: “statusctl reload”")
+                     "left out parts of the system: ", "left out other types of units, and user managers; failed-units is critical if any unit fails", "Next: “statusctl reload”")
             equal(FILE.read_text(encoding="utf-8"), printed)
             equal(run("/usr/bin/statusctl", "verify").err, "")
             statusctl("reload")
