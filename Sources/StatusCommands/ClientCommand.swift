@@ -20,7 +20,10 @@ enum ClientCommand {
         fileprivate let hint: TimerSource?
 
         /// Writes the daemon's warnings for administrators, if it answers within a second.
-        func warn() async { terminal.warn(try? await client.getCursor(within: .seconds(1)).notices) }
+        func warn() async { terminal.warn(await notices()) }
+
+        /// What the daemon says about itself to administrators, if it answers within a second.
+        func notices() async -> [String] { (try? await client.getCursor(within: .seconds(1)).notices) ?? [] }
 
         /// The failure for a server that does not exist, with the name that the user may have meant.
         func noSuchServer(_ name: String, reason: String?) async -> CommandFailure {

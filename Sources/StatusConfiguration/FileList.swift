@@ -116,7 +116,7 @@ struct FileList: Equatable {
         var status = stat()
         if lstat(directory + "/statusd.yaml", &status) == 0 { return true }
         let failure = errno
-        guard failure == EACCES || failure == ENOENT && lstat(directory, &status) == 0 && stat(directory, &status) != 0
+        guard failure == EACCES || failure == ENOTDIR || failure == ENOENT && lstat(directory, &status) == 0 && stat(directory, &status) != 0
         else { return true }
         problems.append(Problem(unreadable: directory, errno: failure))
         return false

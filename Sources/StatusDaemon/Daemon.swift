@@ -38,6 +38,8 @@ struct Daemon: Sendable {
         SignalSource.block(SignalHandling.signals)
         // The reader of standard error may exit. (Under systemd, SIGPIPE is ignored anyway.)
         signal(SIGPIPE, SIG_IGN)
+        // A file that must not grow any more (setrlimit(2)) is an error like a full disk.
+        signal(SIGXFSZ, SIG_IGN)
     }
 
     /// Runs on the main thread until SIGTERM or SIGINT, and ends the process with its exit status.

@@ -33,6 +33,8 @@ struct mmsghdr {
     unsigned int msg_len;
 };
 extern int recvmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags, struct timespec *timeout);
+/* The name of an error number, such as EIO; NULL for an unknown one. */
+extern const char *_Nullable strerrorname_np(int number);
 /* The columns of a character on a terminal (wcwidth(3)); -1 if the locale's table lacks the character. */
 extern int wcwidth(wchar_t character);
 

@@ -51,6 +51,8 @@ package enum UserDatabase {
         while size <= 1 << 24 {
             let buffer = UnsafeMutablePointer<CChar>.allocate(capacity: size)
             defer { buffer.deallocate() }
+            // glibc may return an old error number if a service of nsswitch.conf(5) is missing.
+            errno = 0
             let result = body(buffer, size)
             switch result.failure {
             case ERANGE: size *= 4

@@ -39,8 +39,9 @@ enum ListCommand {
         if terminal.isJSON {
             terminal.json { $0.member("servers", servers) }
         } else if all.isEmpty {
-            terminal.note(emptyNote(context))
-            await context.warn()
+            let notices = await context.notices()
+            terminal.note(emptyNote(context, notices))
+            terminal.warn(notices)
         } else if servers.isEmpty {
             terminal.note("none of the \(all.count) servers matches")
         } else {
@@ -51,8 +52,9 @@ enum ListCommand {
         return .done
     }
 
-    /// The note of a daemon without servers, with what to do.
-    static func emptyNote(_ context: ClientCommand.Context) -> String {
+    /// The note of a daemon without servers, with what to do, unless its notices say that.
+    static func emptyNote(_ context: ClientCommand.Context, _ notices: [String]) -> String {
+        guard notices.isEmpty else { return "no servers" }
         let sudo = context.address == .system && geteuid() != 0 ? "sudo " : ""
         return """
             no servers yet; run “\(sudo)statusctl init” to follow what this host has, or “statusctl post NAME TEXT”

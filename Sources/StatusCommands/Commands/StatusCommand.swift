@@ -48,11 +48,12 @@ enum StatusCommand {
     private static func count(_ context: ClientCommand.Context) async throws -> ExitStatus {
         let terminal = context.terminal
         let servers = try await context.client.list().servers
-        let counts = ServerCounts(servers)
+        let notices = await context.notices()
+        let counts = ServerCounts(servers, notices: notices)
         if terminal.isJSON {
             terminal.json(counts)
         } else if servers.isEmpty {
-            terminal.note(ListCommand.emptyNote(context))
+            terminal.note(ListCommand.emptyNote(context, notices))
         } else {
             terminal.line(counts.line(terminal.style))
             if let width = terminal.width {
@@ -63,8 +64,8 @@ enum StatusCommand {
                 if rest > 0 { terminal.line("  and \(rest) more; see “statusctl list”") }
             }
         }
-        await context.warn()
-        return counts.problems.isEmpty ? .done : .notOK
+        terminal.warn(notices)
+        return counts.areWell ? .done : .notOK
     }
 
     /// Requests a server's state.

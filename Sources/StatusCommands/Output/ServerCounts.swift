@@ -16,9 +16,14 @@ struct ServerCounts {
     private let servers: [ServerState]
     /// The servers that are not ok, the worst first.
     let problems: [ServerState]
+    /// What the daemon says about itself, such as that its configuration has errors, so that servers may be missing.
+    private let notices: [String]
 
-    init(_ servers: [ServerState]) {
-        self.servers = servers
+    /// Whether there are servers, and all of them, and the daemon, are well.
+    var areWell: Bool { !servers.isEmpty && problems.isEmpty && notices.isEmpty }
+
+    init(_ servers: [ServerState], notices: [String] = []) {
+        (self.servers, self.notices) = (servers, notices)
         problems = Self.levels.filter { $0.level != .ok }.flatMap { _, level in
             servers.filter { $0.countedLevel == level }
         }
@@ -52,6 +57,7 @@ extension ServerCounts: JSONWritable {
             writer.member("unknown", count(.unknown))
             writer.member("none", count(nil))
             writer.member("problems", problems)
+            if !notices.isEmpty { writer.member("notices", notices) }
         }
     }
 }

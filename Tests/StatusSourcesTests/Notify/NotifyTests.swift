@@ -102,9 +102,11 @@ import Testing
             let text = reactions("STATUS=" + String(repeating: part, count: 20_000)).first ?? ""
             #expect(text.utf8.count <= 1024 + " [ok]".utf8.count && text.hasSuffix("… [ok]"))
         }
-        let lines = String(repeating: "\n", count: 127)
+        let lines = String(repeating: "X=1\r\n", count: 127)
         #expect(reactions(lines + "STATUS=last") == ["last [ok]"])
-        #expect(reactions("STATUS=first" + lines + "\nSTATUS=too late") == ["refused"])
+        #expect(reactions("STATUS=first\n" + lines + "STATUS=too late") == ["refused"])
+        #expect(reactions("STATUS=blank lines count for nothing" + String(repeating: "\n", count: 200)).count == 1)
+        #expect(reactions("READY=1\0STOPPING=1", "READY=1\0") == ["refused", "ready [ok]"])
     }
 
     @Test("failures are critical; the text of the error number is used if the program has none")
@@ -112,13 +114,32 @@ import Testing
         #expect(reactions("ERRNO=2") == ["No such file or directory [critical]"])
         #expect(reactions("STATUS=Disk gone\nERRNO=5") == ["Disk gone [critical]"])
         #expect(reactions("WATCHDOG=trigger") == ["watchdog triggered [critical]"])
-        #expect(reactions("ERRNO=0", "ERRNO=x") == ["nothing", "nothing"])
+        #expect(reactions("ERRNO=0", "ERRNO=x", "ERRNO=99999") == ["nothing", "nothing", "nothing"])
+        #expect(reactions("ERRNO=EIO") == ["Input/output error [critical]"])
+        #expect(reactions("STATUS=Failed\nBUSERROR=org.example.Broken") == ["Failed [critical]"])
+        #expect(reactions("BUSERROR=org.example.Broken") == ["org.example.Broken [critical]"])
+    }
+
+    @Test("a program that stops after a failure is as bad, whatever the order, until it is ready again")
+    func stopsAfterFailure() {
+        for message in ["STATUS=no disk\nERRNO=28\nSTOPPING=1", "STOPPING=1\nERRNO=28\nSTATUS=no disk"] {
+            #expect(reactions(message) == ["no disk [critical]"])
+        }
+        #expect(
+            reactions("ERRNO=28", "STOPPING=1", "READY=1", "STOPPING=1") == [
+                "No space left on device [critical]", "touch", "ready [ok]", "stopping [warning]",
+            ])
+    }
+
+    @Test("of two values of the watchdog, the first one counts, as in systemd")
+    func watchdogValues() {
+        #expect(reactions("WATCHDOG=1\nWATCHDOG=trigger") == ["touch"])
     }
 
     @Test("unknown assignments and junk change nothing")
     func junk() {
         #expect(
-            reactions("", "\n\n", "=", "FDSTORE=1", "BARRIER=1", "READY=0", "\0\0")
+            reactions("", "\n\n", "=", "FDSTORE=1", "BARRIER=1", "READY=0", "\0")
                 == Array(repeating: "nothing", count: 7))
     }
 

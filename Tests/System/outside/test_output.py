@@ -68,10 +68,23 @@ def all_servers():
             equal(daemon.ctl("status", *arguments).status, 64, f"{arguments}")
 
 
+@test("status --all cannot say that all is well while servers may be missing, because a file has an error")
+def missing_servers():
+    with Daemon("servers: { s: { push: true } }\n", start=False) as daemon:
+        (daemon.folder / "etc" / "conf.d").mkdir()
+        (daemon.folder / "etc" / "conf.d" / "x.yaml").write_text("servers:\n\tdb: { push: true }\n")
+        daemon.start()
+        daemon.done("post", "s", "up")
+        result = daemon.ctl("status", "--all")
+        equal((result.out, result.status), ("1 server: 1 ok\n", 3))
+        contains(result.err, "warning: ", "error in the configuration")
+        contains(json.loads(daemon.ctl("status", "--all", "--json").out)["notices"][0], "error in the configuration")
+
+
 @test("statusctl alone shows how the host is doing on a terminal, with the worst, and names --help; in a script it lacks its command")
 def alone():
     with Daemon("accept: any\n") as daemon:
-        equal(one_sentence(daemon.ctl("status", "--all"), 0),
+        equal(one_sentence(daemon.ctl("status", "--all"), 3),
               "statusctl: no servers yet; run “statusctl init” to follow what this host has, or “statusctl post NAME TEXT”")
         for number in range(6):
             daemon.done("post", f"s{number}", "slow", "--level", "warning")

@@ -92,3 +92,14 @@ def shown():
         daemon.file.write_text(BEFORE)
         daemon.done("reload")
         equal(daemon.ctl("status").err, "")
+
+
+@test("a directory of the configuration that is a file does not count as one without files, which would accept every post")
+def directory_is_a_file():
+    with Daemon(start=False) as daemon:
+        path = daemon.folder / "file"
+        path.write_text("")
+        daemon.environment["CONFIGURATION_DIRECTORY"] = str(path)
+        daemon.launch()
+        equal(daemon.process.wait(10), 78)
+        contains(daemon.log(), f"{path}: ", "Not a directory")

@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 import sqlite3
+import subprocess
 import time
 
 from harness.daemon import Daemon, run
@@ -245,3 +246,17 @@ def sandboxed_directory():
         equal(run("mount", "-o", "remount,ro", state).status, 0)
         daemon.start(["--state", str(state / "new")])
         contains(daemon.log(), f"no state is kept: cannot create the directory {state}/new: read-only file system", "StateDirectory=", "--state")
+
+
+@test("a limit of the size of files is an error like a full disk: the daemon says so, and continues")
+def size_limit():
+    for blocks in (0, 100):
+        limited = ["/bin/sh", "-c", f"ulimit -f {blocks}; exec \"$@\"", "sh"]
+        # Its log is a file, too, and would have the same limit.
+        with Daemon(CONFIGURATION, prefix=limited, start=False) as daemon:
+            daemon.start(stderr=subprocess.DEVNULL)
+            for number in range(100):
+                with daemon.connect() as connection:
+                    connection.call("Post", {"server": "db", "text": f"{number} " + "x" * 900})
+            eventually(lambda: "the state is not saved" in daemon.ctl("status", "db").err, "the warning")
+            assert_responsive(daemon)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLinux
 import Glibc
 import StatusModel
 
@@ -7,17 +8,16 @@ import StatusModel
 struct NotifyMessage: Equatable {
     enum Condition: Equatable {
         case ready, reloading, stopping
-        /// The program failed with this error number.
-        case failed(Int32)
+        /// The program failed, with this reason (`ERRNO=`, `BUSERROR=`, `VARLINKERROR=`).
+        case failed(String)
         /// The program reports that its own watchdog was triggered (`WATCHDOG=trigger`).
         case unwell
     }
 
     /// The text of `STATUS=`; an empty text removes the previous one.
     var status: String?
+    /// A failure, or else the last condition.
     var condition: Condition?
-    /// The first valid number of `ERRNO=`, whichever condition counts.
-    var errorNumber: Int32?
     /// Whether the datagram is a keep-alive (`WATCHDOG=1`).
     var isAlive = false
     /// The maximum time between keep-alives (`WATCHDOG_USEC=`); zero for no limit.
@@ -31,31 +31,30 @@ struct NotifyMessage: Equatable {
     /// The number of bytes of a value to read; white space around a status is removed later.
     private static let maximumValue = StatusText.maximumLength + 512
 
-    /// Reads a datagram; nil if it has too many lines.
+    /// Reads a datagram; nil if it has too many lines, or a NUL before its end.
     ///
     /// Such a datagram is not truncated, because a part of it could have another meaning. Unknown assignments are
-    /// ignored, as systemd does. Of two values the first one counts, and of two conditions the last one
+    /// ignored, as systemd does. Of two values of a name the first one counts, and of two conditions the last one
     /// (`service_notify_message` in systemd's service.c).
     init?(_ bytes: UnsafeRawBufferPointer) {
-        var (start, lines) = (0, 0)
-        while let end = Self.endOfLine(in: bytes, from: start) {
-            guard lines < Self.maximumLines else { return nil }
-            take(Line(bytes: UnsafeRawBufferPointer(rebasing: bytes[start..<end])))
-            (start, lines) = (end + 1, lines + 1)
-        }
+        let text = bytes.last == 0 ? UnsafeRawBufferPointer(rebasing: bytes.dropLast()) : bytes
+        if let base = text.baseAddress, memchr(base, 0, text.count) != nil { return nil }
+        let lines = text.split(maxSplits: .max) { $0 == 0x0A || $0 == 0x0D }
+        guard lines.count <= Self.maximumLines else { return nil }
+        var values = Values()
+        for line in lines { take(Line(bytes: UnsafeRawBufferPointer(rebasing: line)), &values) }
+        isAlive = values.watchdog == "1"
+        if values.watchdog == "trigger" { condition = .unwell }
+        if let reason = values.errorNumber.flatMap(Self.error) ?? values.errorName { condition = .failed(reason) }
+        watchdogTime = values.watchdogTime.flatMap { UInt64($0) }.map(Self.watchdogTime)
     }
 
-    /// Returns the end of a line; nil after the last line.
-    ///
-    /// A line ends at a newline, a carriage return, a NUL or the end of the datagram.
-    private static func endOfLine(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
-        guard start < bytes.count, let base = bytes.baseAddress else { return nil }
-        return [0x0A, 0x0D, 0].reduce(bytes.count) { end, byte in
-            memchr(base + start, byte, end - start).map { UnsafeRawPointer($0) - base } ?? end
-        }
+    /// The first values of some names.
+    private struct Values {
+        var watchdog, watchdogTime, errorNumber, errorName: String?
     }
 
-    private mutating func take(_ line: Line) {
+    private mutating func take(_ line: Line, _ values: inout Values) {
         if let text = line.value(of: "STATUS=") {
             status = status ?? text
         } else if line == "READY=1" {
@@ -64,16 +63,22 @@ struct NotifyMessage: Equatable {
             condition = .reloading
         } else if line == "STOPPING=1" {
             condition = .stopping
-        } else if line == "WATCHDOG=1" {
-            isAlive = true
-        } else if line == "WATCHDOG=trigger" {
-            condition = .unwell
-        } else if let number = line.value(of: "WATCHDOG_USEC=").flatMap({ UInt64($0) }) {
-            watchdogTime = watchdogTime ?? Self.watchdogTime(number)
-        } else if let number = line.value(of: "ERRNO=").flatMap({ Int32($0) }), number > 0 {
-            errorNumber = errorNumber ?? number
-            condition = .failed(errorNumber ?? number)
+        } else if let value = line.value(of: "WATCHDOG=") {
+            values.watchdog = values.watchdog ?? value
+        } else if let value = line.value(of: "WATCHDOG_USEC=") {
+            values.watchdogTime = values.watchdogTime ?? value
+        } else if let value = line.value(of: "ERRNO=") {
+            values.errorNumber = values.errorNumber ?? value
+        } else if let value = line.value(of: "BUSERROR=") ?? line.value(of: "VARLINKERROR="), !value.isEmpty {
+            values.errorName = values.errorName ?? value
         }
+    }
+
+    /// The text of an error, by its number or by its name, such as `EIO`; nil if there is no such error.
+    private static func error(_ text: String) -> String? {
+        let known = Int32(1)...4095
+        let number = Int32(text) ?? known.first { number in strerrorname_np(number).map { String(cString: $0) } == text }
+        return number.flatMap { known.contains($0) ? String(cString: strerror($0)) : nil }
     }
 
     /// One line of a datagram, not copied.

@@ -17,8 +17,11 @@ struct NotifyState {
 
     mutating func take(_ message: NotifyMessage, from sender: UInt32) -> Reaction {
         if let text = message.status { statuses.note(StatusText(fitting: text), from: sender) }
-        if let condition = message.condition { conditions.note(condition, from: sender) }
-        guard message.status != nil || message.condition != nil else { return message.isAlive ? .touch : .nothing }
+        // A program that stops after a failure is no better.
+        let isEnd = message.condition == .stopping && level == .critical && conditions.newestSender == sender
+        let condition = isEnd ? nil : message.condition
+        if let condition { conditions.note(condition, from: sender) }
+        guard message.status != nil || condition != nil else { return message.isAlive || isEnd ? .touch : .nothing }
         guard let text = text(for: message) else { return .nothing }
         return .post(text, level)
     }
@@ -44,7 +47,7 @@ struct NotifyState {
         case .ready: "ready"
         case .reloading: "reloading"
         case .stopping: "stopping"
-        case .failed(let number): String(cString: strerror(number))
+        case .failed(let reason): reason
         case .unwell: "watchdog triggered"
         case nil: "running"
         }
