@@ -116,7 +116,8 @@ struct FileList: Equatable {
         var status = stat()
         if lstat(directory + "/statusd.yaml", &status) == 0 { return true }
         let failure = errno
-        guard failure == EACCES || failure == ENOTDIR || failure == ENOENT && lstat(directory, &status) == 0 && stat(directory, &status) != 0
+        let isDangling = failure == ENOENT && lstat(directory, &status) == 0 && stat(directory, &status) != 0
+        guard isDangling || failure == EACCES || failure == ENOTDIR
         else { return true }
         problems.append(Problem(unreadable: directory, errno: failure))
         return false

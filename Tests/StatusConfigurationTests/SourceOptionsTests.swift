@@ -161,12 +161,36 @@ import Testing
                 "“$HOST” in “file” stands for itself; the only patterns are *, ? and […] of glob(7)"
             ),
             (
+                "file: { path: /srv/**/flag, exists: false }",
+                "“**” in “path” stands for itself; the only patterns are *, ? and […] of glob(7)"
+            ),
+            (
+                "file: /srv/db-%Y.dump",
+                "“db-%Y.dump” in “file” stands for itself; the only patterns are *, ? and […] of glob(7)"
+            ),
+            (
+                "file: \"/srv/db-$(date +%F).dump\"",
+                "“db-$(date +%F).dump” in “file” stands for itself; the only patterns are *, ? and […] of glob(7)"
+            ),
+            (
+                "file: \"/srv/{a/b,c}.flag\"",
+                "“{a/b,c}” in “file” stands for itself; the only patterns are *, ? and […] of glob(7)"
+            ),
+            (
+                "file: \"/srv/flag \"",
+                "“file” ends with an invisible character, U+20, which is a part of the name"
+            ),
+            (
+                "http: { url: http://a, status: 300-399 }",
+                "“status: 300-399” is never seen, because redirects are followed; add “redirects: 0” to expect it"
+            ),
+            (
                 "http: { url: http://a, status: 301 }",
                 "“status: 301” is never seen, because redirects are followed; add “redirects: 0” to expect it"
             ),
             (
                 "http: { url: http://a, status: [200, 307-308] }",
-                "“status: 307” is never seen, because redirects are followed; add “redirects: 0” to expect it"
+                "“status: 307-308” is never seen, because redirects are followed; add “redirects: 0” to expect it"
             ),
         ])
     func surprises(_ option: String, _ reason: String) throws {

@@ -55,6 +55,9 @@ extension HTTPTransfer {
     /// The reason for a timeout: the lookup of a name, or the host itself.
     private var timeoutReason: String {
         let time = TimeSpan.text(request.timeout)
+        if hasBegun, !isHeaderComplete, !isIntermediate, !isExpected {
+            return "expected \(expectedCodes), got \(statusCode), and its header was not complete within \(time)"
+        }
         if hasBegun { return "the response was not complete within \(time)" }
         return isFound ? "no answer within \(time)" : "\(FailedLookUp(host: lastHost, unansweredFor: time))"
     }

@@ -12,10 +12,12 @@ extension HTTPTransfer {
         switch statusCode {
         // No other response follows after the protocol has been switched.
         case 100..<200: statusCode != 101
-        case 300..<400: request.redirects > 0 && handle.values(of: "Location").first?.isEmpty == false
-        default: false
+        case let code: follows(code) && handle.values(of: "Location").first?.isEmpty == false
         }
     }
+
+    /// Whether a redirect with this status code is followed; libcurl would follow others, too.
+    func follows(_ code: Int) -> Bool { request.redirects > 0 && HTTPSettings.followed.contains(code) }
 
     /// Whether the response has a transfer encoding that was not requested; `identity` is none (RFC 2616, section 3.6).
     var hasCoding: Bool {
@@ -33,7 +35,7 @@ extension HTTPTransfer {
 
     /// Judges a response, except for its body.
     func judgeHeader() {
-        if !request.statusCodes.contains(where: { $0.contains(statusCode) }) {
+        if !isExpected {
             decide(.unexpected(reason: "expected \(expectedCodes), got \(statusCode)"))
         } else if hasCoding {
             decide(.unexpected(reason: Self.unrequestedCoding))
@@ -41,6 +43,8 @@ extension HTTPTransfer {
             decideAsExpected()
         }
     }
+
+    var isExpected: Bool { request.statusCodes.contains { $0.contains(statusCode) } }
 
     /// Judges the body as far as it has arrived; returns when there was a verdict, if there is one.
     ///
@@ -81,7 +85,7 @@ extension HTTPTransfer {
         return bytes[max(0, start)...].withUnsafeBytes { memmem($0.baseAddress, $0.count, part, part.count) != nil }
     }
 
-    private var expectedCodes: String {
+    var expectedCodes: String {
         request.statusCodes.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)-\($0.upperBound)" }
             .joined(separator: ", ")
     }

@@ -4,6 +4,7 @@ import CCurl
 import EventLoopIO
 import Glibc
 import SourceKinds
+import StatusSupport
 
 /// One request: its options for libcurl and the received response.
 final class HTTPTransfer {
@@ -162,6 +163,7 @@ final class HTTPTransfer {
         // Informational responses may come first. Lines after a body are trailer fields.
         if body.isEmpty, String(decoding: line.prefix(5), as: UTF8.self).lowercased() == "http/" {
             isHeaderComplete = false
+            handle.set(CURLOPT_FOLLOWLOCATION, follows(statusCode) ? 1 : 0)
             redirectsBefore = handle.number(CURLINFO_REDIRECT_COUNT)
         }
         if !isHeaderComplete, line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) {
@@ -175,6 +177,18 @@ final class HTTPTransfer {
             }
         }
         return isHeaderTooLarge ? 0 : line.count
+    }
+
+    /// An outcome with the place to which the request was redirected, unless it names that already.
+    func placed(_ outcome: HTTPOutcome) -> HTTPOutcome {
+        guard case .unexpected(let reason) = outcome, handle.number(CURLINFO_REDIRECT_COUNT) > 0,
+            !reason.contains("redirect"), !reason.contains(lastHost)
+        else { return outcome }
+        let curl = handle.curl
+        let scheme = curl.part(CURLUPART_SCHEME, of: lastURL) ?? "http"
+        let port = curl.part(CURLUPART_PORT, of: lastURL).map { ":\($0)" } ?? ""
+        let path = (curl.part(CURLUPART_PATH, of: lastURL) ?? "").prefix(100)
+        return .unexpected(reason: "\(reason), after a redirect to \(scheme)://\(lastHost)\(port)\(path)")
     }
 
     /// The last URL, after redirects.

@@ -67,17 +67,28 @@ import Testing
         #expect(throws: CheckFailure.self) { try check("*/flag", exists: true) }
     }
 
-    @Test("a service with its own /tmp does not see the host's")
-    func privateFolders() {
+    @Test("what the sandbox of the service hides may exist, also where a link leads there")
+    func hiddenFolders() throws {
         let mounts = """
             24 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
             95 24 8:1 /tmp/systemd-private-0f-statusd.service-Xy/tmp /tmp rw - ext4 /dev/sda1 rw
             96 24 8:1 /var/tmp/systemd-private-0f-statusd.service-Zz/tmp /var/tmp rw - ext4 /dev/sda1 rw
+            97 24 0:5 / /dev rw,nosuid,noexec - tmpfs tmpfs rw,mode=755
+            98 97 0:6 / /dev/shm rw,nosuid,nodev - tmpfs tmpfs rw
+            99 24 0:7 / /proc rw,nosuid - proc proc rw,hidepid=invisible,subset=pid
             """
-        #expect(PrivateFolders.folder(of: "/tmp/flag", mounts: mounts) == "/tmp")
-        #expect(PrivateFolders.folder(of: "/var/tmp/a/*", mounts: mounts) == "/var/tmp")
-        #expect(PrivateFolders.folder(of: "/tmpfiles/flag", mounts: mounts) == nil)
-        #expect(PrivateFolders.folder(of: "/srv/tmp/flag", mounts: mounts) == nil)
-        #expect(PrivateFolders.folder(of: "/tmp/flag", mounts: "24 1 8:1 / / rw - ext4 /dev/sda1 rw") == nil)
+        let hidden = HiddenFolders(mounts: mounts)
+        #expect(hidden.reason(for: "/tmp/flag") == "PrivateTmp= of the service hides /tmp")
+        #expect(hidden.reason(for: "/var/tmp/a/b") == "PrivateTmp= of the service hides /var/tmp")
+        #expect(hidden.reason(for: "/dev/console-2") == "PrivateDevices= of the service hides /dev")
+        #expect(hidden.reason(for: "/proc/nothing") == "ProtectProc= or ProcSubset= of the service hides /proc")
+        for path in ["/tmpfiles/flag", "/srv/tmp/flag", "/dev/shm/flag"] { #expect(hidden.reason(for: path) == nil) }
+        try write("a")
+        try FileManager.default.createSymbolicLink(atPath: "\(folder)/link", withDestinationPath: "/tmp/nothing-here")
+        try FileManager.default.createSymbolicLink(atPath: "\(folder)/folder", withDestinationPath: "/var/tmp")
+        #expect(hidden.reason(for: "\(folder)/link") == "PrivateTmp= of the service hides /tmp")
+        #expect(hidden.reason(for: "\(folder)/folder/nothing") == "PrivateTmp= of the service hides /var/tmp")
+        let host = HiddenFolders(mounts: "24 1 8:1 / / rw - ext4 /dev/sda1 rw\n25 24 0:5 / /dev rw - tmpfs tmpfs rw")
+        for path in ["/tmp/flag", "/dev/flag"] { #expect(host.reason(for: path) == nil) }
     }
 }

@@ -613,10 +613,16 @@ def files():
     folder = pathlib.Path("/var/statusd-test")
     configuration = (f"defaults: {{ interval: 1h }}\nservers:\n  backup: {{ file: {{ path: {folder}/db.dump, age: 1h, size: 3 }} }}\n"
                      "  home: { file: /home/a }\n  tmp: { file: /tmp/a/b }\n  secret: { file: /root/a }\n"
-                     "  homes: { file: '/home/*/a' }\n  process: { file: /proc/1/status }\n  disk: { file: /dev/statusd-test }\n  shared: { file: /dev/shm/a }\n")
+                     "  homes: { file: '/home/*/a' }\n  process: { file: /proc/1/status }\n  disk: { file: /dev/statusd-test }\n  shared: { file: /dev/shm/a }\n"
+                     f"  link: {{ file: {{ path: {folder}/link, exists: false }} }}\n  pattern: {{ file: {{ path: '/tmp*/a', exists: false }} }}\n"
+                     "  load: { file: { path: /proc/loadavg, exists: false } }\n  memory: { file: { path: /dev/shm/none, exists: false } }\n")
     folder.mkdir()
+    (folder / "link").symlink_to("/tmp/nothing-here")
     try:
         with service(configuration=configuration):
+            for name, setting in (("link", "PrivateTmp="), ("pattern", "PrivateTmp="), ("load", "ProtectProc= or ProcSubset="), ("disk", "PrivateDevices=")):
+                contains(run("/usr/bin/statusctl", "status", name).out, "failed", f"{setting} of the service hides")
+            becomes("memory", "ok", "no such file: /dev/shm/none")
             hidden = pathlib.Path("/etc/statusd/conf.d/hidden.yaml")
             hidden.parent.mkdir()
             hidden.symlink_to("/dev/null")

@@ -97,6 +97,36 @@ def method_after_redirect():
     equal(follow("PUT", "/307/302/303/308"), ["PUT", "PUT", "PUT", "GET", "GET"])
 
 
+@test("http: 300, 304, 305 and 306 are no redirects to follow, whatever their Location says")
+def other_redirections():
+    def answer(method, path, headers):
+        yield response(200) if path == "/end" else response(path[1:4], Location="/end")
+
+    with answering(answer) as ((port,), requests):
+        url = f"http://127.0.0.1:{port}"
+        lines = [f"s{code}: {{ http: {url}/{code} }}" for code in (300, 304, 305, 306)]
+        lines.append(f"wanted: {{ http: {{ url: {url}/300, status: 300 }} }}")
+        with Daemon(once(*lines)) as daemon:
+            for code in (300, 304, 305, 306):
+                expect(daemon, f"s{code}", "critical", f"expected 200-299, got {code}")
+            expect(daemon, "wanted", "ok", "HTTP 300 in ")
+        assert "/end" not in [path for _, path, _ in requests], requests
+
+
+@test("http: after a redirect, the reason says whose it is")
+def reason_after_redirect():
+    def answer(method, path, headers):
+        yield response(404) if path == "/gone" else response(302, Location=path[4:])
+
+    with answering(answer) as ((port,), _):
+        url = f"http://127.0.0.1:{port}"
+        with Daemon(once(f"gone: {{ http: '{url}/to//gone' }}",
+                         f"closed: {{ http: '{url}/to/http://user:secret@127.0.0.1:1/x?key=secret' }}")) as daemon:
+            expect(daemon, "gone", "critical", f"expected 200-299, got 404, after a redirect to http://127.0.0.1:{port}/gone")
+            expect(daemon, "closed", "critical", "connection refused, after a redirect to http://127.0.0.1:1/x")
+            assert "secret" not in daemon.text("closed")
+
+
 @test("http: a cookie that a redirect sets is sent to its site, and forgotten with the end of the check")
 def cookies():
     def answer(method, path, headers):
@@ -145,6 +175,7 @@ def endless_bodies():
         "silent": lambda code: [chunked % code],
         "continue": lambda code: [b"HTTP/1.1 100 Continue\r\n\r\n" + chunked % code + chunk(b"ready")],
         "pieces": lambda code: [chunked % code + chunk(b"re"), chunk(b"a"), chunk(b"dy")],
+        "header": lambda code: [b"HTTP/1.1 %d Text\r\nX: y\r\n" % code],
     }
 
     def answer(method, path, headers):
@@ -155,8 +186,10 @@ def endless_bodies():
         def server(name, path, more=""):
             return f"{name}: {{ {PATIENT}, http: {{ url: 'http://127.0.0.1:{port}/{path}'{more} }} }}"
 
-        lines = []
+        lines = [f"header: {{ timeout: 300ms, http: 'http://127.0.0.1:{port}/header/503' }}"]
         for way in ways:
+            if way == "header":
+                continue
             lines += [server(f"any-{way}", f"{way}/200"), server(f"bad-{way}", f"{way}/503", ", contains: ready"),
                       server(f"odd-{way}", f"{way}/304"), server(f"head-{way}", f"{way}/200", ", method: HEAD")]
             if way != "silent":
@@ -164,7 +197,10 @@ def endless_bodies():
         lines.append(server("switch", "silent/101", ", status: 101"))
         lines.append(f"late: {{ timeout: 300ms, http: {{ url: 'http://127.0.0.1:{port}/stream/200', contains: steady }} }}")
         with Daemon(once(*lines)) as daemon:
+            expect(daemon, "header", "critical", "expected 200-299, got 503, and its header was not complete within 300ms")
             for way in ways:
+                if way == "header":
+                    continue
                 expect(daemon, f"any-{way}", "ok", "HTTP 200 in ")
                 expect(daemon, f"head-{way}", "ok", "HTTP 200 in ")
                 expect(daemon, f"bad-{way}", "critical", "expected 200-299, got 503")

@@ -74,6 +74,12 @@ public struct FileSettings: SourceSettings {
         guard path.hasPrefix("/"), !path.hasSuffix("/"), path.utf8.count < 4096 else {
             throw nodes.problem(at: node, "“\(key)” must be \(what)")
         }
+        if let last = path.unicodeScalars.last,
+            last.properties.isWhitespace || last.properties.isDefaultIgnorableCodePoint
+        {
+            let code = String(last.value, radix: 16, uppercase: true)
+            reader.warn(at: node, "“\(key)” ends with an invisible character, U+\(code), which is a part of the name")
+        }
         if let part = unexpanded(in: path) {
             reader.warn(
                 at: node,
@@ -84,14 +90,26 @@ public struct FileSettings: SourceSettings {
 
     /// The part of a path that a shell would replace, or match with any number of directories.
     private static func unexpanded(in path: String) -> String? {
-        for part in path.split(separator: "/") {
-            if let open = part.firstIndex(of: "{"), let close = part[open...].firstIndex(of: "}"),
-                part[open..<close].contains(where: { $0 == "," || $0 == "." })
-            {
-                return VisibleText.escape("“\(part[open...close])”")
-            }
-            if part.hasPrefix("$") || part == "~" { return VisibleText.escape("“\(part)”") }
+        if let open = path.firstIndex(of: "{"), let close = path[open...].firstIndex(of: "}"),
+            path[open..<close].contains(where: { $0 == "," || $0 == "." })
+        {
+            return VisibleText.escape("“\(path[open...close])”")
         }
-        return nil
+        return path.split(separator: "/").first { part in
+            let scalars = Array(part.unicodeScalars)
+            // A variable or command of a shell, the time for date(1), an extended pattern, or a specifier of systemd.
+            let isExpanded = zip(scalars, scalars.dropFirst()).contains { first, second in
+                switch first {
+                case "$": second.properties.isUppercase || second == "(" || second == "{"
+                case "%": second.properties.isAlphabetic
+                case "@", "+", "!": second == "("
+                case "*": second == "*"
+                case "\\": !"*?[".unicodeScalars.contains(second)
+                default: false
+                }
+            }
+            let isOpen = part.contains("[") && !part.contains("]")
+            return isExpanded || isOpen || part.hasPrefix("~") || part.hasPrefix("$")
+        }.map { VisibleText.escape("“\($0)”") }
     }
 }

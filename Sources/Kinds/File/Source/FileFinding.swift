@@ -16,8 +16,13 @@ enum FileFinding: Sendable, Equatable {
     /// Finds the file at a path, or the newest file that matches a pattern; may block on a disk.
     static func find(_ settings: FileSettings) -> FileFinding {
         let finding = settings.hasPattern ? newest(of: settings) : find(settings.path)
-        guard finding == .missing, let folder = PrivateFolders.folder(of: settings.path) else { return finding }
-        return .unknown(path: settings.path, "PrivateTmp= of the service hides \(folder)")
+        return finding == .missing ? hidden(settings.path) ?? finding : finding
+    }
+
+    /// The finding for a path that leads into a folder that the sandbox hides; nil if it does not.
+    fileprivate static func hidden(_ path: UnsafePointer<CChar>) -> FileFinding? {
+        let path = String(cString: path)
+        return HiddenFolders.own.reason(for: path).map { .unknown(path: path, $0) }
     }
 
     fileprivate static func find(_ path: UnsafePointer<CChar>) -> FileFinding {
@@ -57,12 +62,16 @@ private struct PatternSearch {
 
     /// Looks for what matches the components below a folder, whose path is bytes without the last “/”.
     mutating func look(in folder: [CChar], for components: ArraySlice<String>) {
-        guard let component = components.first else { return take(FileFinding.find(folder + [0])) }
+        guard let component = components.first else {
+            let finding = FileFinding.find(folder + [0])
+            return take(finding == .missing ? FileFinding.hidden(folder + [0]) ?? finding : finding)
+        }
         let prefix = folder + [CChar(UInt8(ascii: "/"))]
         guard component.contains(where: { "*?[\\".contains($0) }) else {
             return look(in: prefix + component.utf8.map(CChar.init(bitPattern:)), for: components.dropFirst())
         }
         let path = (folder.isEmpty ? prefix : folder) + [0]
+        if let hidden = FileFinding.hidden(path) { take(hidden) }
         guard let entries = opendir(path) else { return take(FileFinding.failure(path)) }
         defer { closedir(entries) }
         while let name = nextName(of: entries, path) {
@@ -92,23 +101,58 @@ private struct PatternSearch {
     }
 }
 
-/// The folders of which a service with `PrivateTmp=` (systemd.exec(5)) has its own.
-enum PrivateFolders {
-    /// The private folder that a path is in, if any.
-    static func folder(of path: String) -> String? {
-        guard path.hasPrefix("/tmp/") || path.hasPrefix("/var/tmp/") else { return nil }
-        return folder(of: path, mounts: SystemFile.text(at: "/proc/self/mountinfo") ?? "")
-    }
+/// The folders that the sandbox of the service shows otherwise than they are (systemd.exec(5)).
+struct HiddenFolders {
+    /// All mount points, with the setting that made them if they are hidden.
+    private var mounts: [(folder: String, setting: String?)] = []
+
+    /// Those of this process.
+    static let own = HiddenFolders(mounts: SystemFile.text(at: "/proc/self/mountinfo") ?? "")
 
     /// - Parameter mounts: the text of /proc/self/mountinfo (proc(5)).
-    static func folder(of path: String, mounts: String) -> String? {
+    init(mounts: String) {
         for line in mounts.split(separator: "\n") {
             let fields = line.split(separator: " ")
-            guard fields.count > 4 else { continue }
-            let isPrivate = fields[3].split(separator: "/").contains { $0.hasPrefix("systemd-private-") }
-            if isPrivate, path.hasPrefix(fields[4] + "/") { return String(fields[4]) }
+            guard fields.count > 5, let end = fields.firstIndex(of: "-"), fields.count > end + 3 else { continue }
+            let (folder, type, options) = (String(fields[4]), fields[end + 1], fields[end + 3].split(separator: ","))
+            var setting: String?
+            if fields[3].split(separator: "/").contains(where: { $0.hasPrefix("systemd-private-") }) {
+                setting = "PrivateTmp="
+            } else if folder == "/dev", type == "tmpfs", fields[5].split(separator: ",").contains("noexec") {
+                setting = "PrivateDevices="
+            } else if folder == "/proc", options.contains("subset=pid") || options.contains("hidepid=invisible") {
+                setting = "ProtectProc= or ProcSubset="
+            }
+            self.mounts.append((folder, setting))
         }
-        return nil
+    }
+
+    /// Why a file that seems to be missing may exist; nil if its path leads nowhere that is hidden.
+    func reason(for path: String) -> String? {
+        guard mounts.contains(where: { $0.setting != nil }) else { return nil }
+        let place = Self.resolved(path)
+        let own = mounts.filter { place == $0.folder || $0.folder == "/" || place.hasPrefix($0.folder + "/") }
+        // Of several mounts at one place, the last one is seen.
+        guard let length = own.map(\.folder.utf8.count).max(),
+            let mount = own.last(where: { $0.folder.utf8.count == length }), let setting = mount.setting
+        else { return nil }
+        return "\(setting) of the service hides \(mount.folder)"
+    }
+
+    /// A path without links, as far as it exists.
+    private static func resolved(_ path: String, links: Int = 0) -> String {
+        if let resolved = realpath(path, nil) {
+            defer { free(resolved) }
+            return String(cString: resolved)
+        }
+        guard links < 40, let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return path }
+        let parent = resolved(String(path[..<slash]), links: links)
+        let whole = parent + path[slash...]
+        var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink(whole, &target, target.count)
+        guard count > 0 else { return whole }
+        let link = String(decoding: target.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return resolved(link.hasPrefix("/") ? link : "\(parent)/\(link)", links: links + 1)
     }
 }
 

@@ -66,16 +66,32 @@ extension HTTPSettings {
             throw nodes.problem(
                 at: node, "“contains” cannot be combined with HEAD, whose response has no body; remove one of them")
         }
-        if settings.redirects > 0, let code = settings.statusCodes.first(where: followed.isSuperset)?.lowerBound {
-            reader.warn(
-                at: node,
-                "“status: \(code)” is never seen, because redirects are followed; add “redirects: 0” to expect it")
-        }
+        settings.warnOfUnseen(at: node, with: &reader)
         return settings
     }
 
     /// The status codes of redirects that are followed (RFC 9110, section 15.4).
-    private static let followed: Set = [301, 302, 303, 307, 308]
+    public static let followed: Set = [301, 302, 303, 307, 308]
+
+    /// Warns of status codes that a response never has.
+    private func warnOfUnseen(at node: YAMLNode, with reader: inout SettingsReader) {
+        func text(_ range: ClosedRange<Int>) -> String {
+            range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound)-\(range.upperBound)"
+        }
+        let redirections = statusCodes.filter { !Self.followed.isDisjoint(with: $0) && $0.lowerBound >= 300 }
+        if redirects > 0, !redirections.isEmpty {
+            let codes = redirections.map(text).joined(separator: ", ")
+            reader.warn(
+                at: node,
+                "“status: \(codes)” is never seen, because redirects are followed; add “redirects: 0” to expect it")
+        }
+        if let early = statusCodes.first(where: { $0.upperBound < 200 && !$0.contains(101) }) {
+            reader.warn(at: node, "“status: \(text(early))” is never seen, because another response follows")
+        }
+        if contains != nil, statusCodes.allSatisfy({ $0 == 204...204 || $0 == 304...304 }) {
+            reader.warn(at: node, "“contains” is never found, because a response with that status has no body")
+        }
+    }
 
     private func checkLength(at node: YAMLNode, _ nodes: NodeReader) throws(Problem) {
         let texts = [url, method, contains ?? "", certificateAuthority ?? ""] + headers

@@ -77,7 +77,8 @@ struct NotifyMessage: Equatable {
     /// The text of an error, by its number or by its name, such as `EIO`; nil if there is no such error.
     private static func error(_ text: String) -> String? {
         let known = Int32(1)...4095
-        let number = Int32(text) ?? known.first { number in strerrorname_np(number).map { String(cString: $0) } == text }
+        func isNamed(_ number: Int32) -> Bool { strerrorname_np(number).map { String(cString: $0) } == text }
+        let number = Int32(text) ?? known.first(where: isNamed)
         return number.flatMap { known.contains($0) ? String(cString: strerror($0)) : nil }
     }
 

@@ -148,7 +148,8 @@ public final class NotifySource {
         guard socket != nil else { return }
         guard !datagram.isTruncated, let message = NotifyMessage(datagram.bytes) else {
             refusals.log(
-                "ignored a notification for \(server) of more than 64 KiB or 128 lines, or with NUL bytes", about: "length",
+                "ignored a notification for \(server) of more than 64 KiB or 128 lines, or with NUL bytes",
+                about: "length",
                 metadata: ["server": "\(server)"])
             return
         }
