@@ -40,6 +40,8 @@ public struct SourceMemory: Hashable, Sendable {
     ///
     /// It is positive if they are worse than the shown status, negative if they are better.
     public var streak = 0
+    /// Whether the last known run of a unit failed, which its service manager may have forgotten.
+    public var hasFailed = false
     /// The user whose program requested a time to live.
     public var timeToLiveUser: UInt32?
 

@@ -58,9 +58,9 @@ extension StoredServer {
     static let columns = """
         name, \(StateColumns.names), placeholder, failure, time_to_live, report_interval, takes_posts,
         updates_revision, changes_revision, refreshed_at, grace_end, own_time_to_live, stays_stale,
-        guest, subject, streak, time_to_live_user
+        guest, subject, streak, time_to_live_user, has_failed
         """
-    static let columnCount = 28
+    static let columnCount = 29
 
     var values: [(any SQLConvertible)?] {
         let definition = memory.definition
@@ -72,7 +72,7 @@ extension StoredServer {
             memory.refreshedAt, memory.graceEnd, memory.ownTimeToLive, memory.staysStale,
         ]
         return [name.rawValue] + StateColumns.values(of: memory.state) + defined + memory.followed.values + times
-            + [source.isGuest, source.subject, source.streak, source.timeToLiveUser]
+            + [source.isGuest, source.subject, source.streak, source.timeToLiveUser, source.hasFailed]
     }
 
     /// Reads a server; nil if the row is damaged.
@@ -96,6 +96,7 @@ extension StoredServer {
         source.subject = columns.integer()
         source.streak = Int(clamping: columns.integer() ?? 0)
         source.timeToLiveUser = columns.user()
+        source.hasFailed = columns.flag()
     }
 }
 

@@ -74,7 +74,10 @@ enum Schema {
         ALTER TABLE names ADD COLUMN graded_at INTEGER;
         UPDATE names SET graded_at = (SELECT at FROM pruned) WHERE grade IS NOT NULL;
         """,
-        "ALTER TABLE daemon ADD COLUMN follows_worst INTEGER",
+        """
+        ALTER TABLE daemon ADD COLUMN follows_worst INTEGER;
+        ALTER TABLE servers ADD COLUMN has_failed INTEGER;
+        """,
     ]
 
     /// Checks that the tables are statusd's, before anything is changed.

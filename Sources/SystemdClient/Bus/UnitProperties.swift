@@ -59,7 +59,8 @@ public struct UnitProperties: Sendable, Equatable {
     /// When its conditions were last checked, by the same clock.
     var conditionsCheckedAt: Duration?
     /// How its main process and its other commands last ended, if badly.
-    private var mainExit, commandExit: TimedExit?
+    private var mainExit: TimedExit?
+    private var commandExits: [TimedExit] = []
 
     /// Creates properties with nothing known.
     public init() {}
@@ -92,7 +93,8 @@ extension UnitProperties {
 
     /// The commands of services, sockets, mounts and swaps.
     private static let commands: Set<String> = [
-        "ExecStartPre", "ExecStart", "ExecStartPost", "ExecStop", "ExecStopPre", "ExecStopPost", "ExecMount",
+        "ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost", "ExecStop", "ExecStopPre", "ExecStopPost",
+        "ExecMount",
         "ExecUnmount", "ExecActivate", "ExecDeactivate",
     ]
 
@@ -166,10 +168,16 @@ extension UnitProperties {
             mainExit = TimedExit("\(code) \(status) \(time)")
         }
         let exits = Self.commands.compactMap { values[$0] }
-        if !exits.isEmpty { commandExit = exits.compactMap { TimedExit($0) }.max { $0.time < $1.time } }
-        // A unit that waits for its restart has a new time of its start already.
-        let start = subState.hasPrefix("auto-restart") ? nil : startedAt
-        exit = [mainExit, commandExit].compactMap { $0 }.first { $0.explains(result, since: start) }?.exit
+        if !exits.isEmpty { commandExits = exits.compactMap { TimedExit($0) } }
+        exit = cause
+    }
+
+    /// The last bad end of a process that explains the result.
+    private var cause: Exit? {
+        // A unit that waits for its restart, or that was restarted too often, has a new time of its start already.
+        let start = subState.hasPrefix("auto-restart") || activeState == "failed" && restarts > 0 ? nil : startedAt
+        return ([mainExit].compactMap(\.self) + commandExits).filter { $0.explains(result, since: start) }
+            .max { $0.time < $1.time }?.exit
     }
 
     /// Converts microseconds to a time; 0 and the largest number mean none.
@@ -224,11 +232,20 @@ extension UnitProperties {
         case dependency, assert, timeout, unsupported
     }
 
-    /// Keeps the time of the last run, and why it was not started, unless it has run since.
+    /// Keeps the time of the last run and how it ended, and why it was not started, unless it has run since.
     ///
-    /// The service manager forgets the former when it unloads the unit.
+    /// The service manager forgets some of this when its files are reloaded, and the time when it unloads the unit.
     mutating func keepKnowledge(of former: UnitProperties) {
         lastRun = lastRun ?? former.lastRun
+        if startedAt == former.startedAt, result == former.result, exit == nil {
+            (mainExit, commandExits) = (mainExit ?? former.mainExit, commandExits + former.commandExits)
+            exit = cause
+        }
+        if failedCondition == "", conditionsCheckedAt == former.conditionsCheckedAt {
+            failedCondition = former.failedCondition
+        }
+        // It is unloaded after a run that was skipped.
+        if startedAt == nil, former.result == "exec-condition" { result = former.result }
         guard activeState == "inactive", startedAt == nil || startedAt == former.startedAt else { return }
         startFailure = former.startFailure
         if conditionsCheckedAt == nil {

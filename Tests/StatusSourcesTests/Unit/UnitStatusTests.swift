@@ -169,7 +169,7 @@ import Testing
         #expect(job(night, nil, by: ["x.path"]) == UnitStatus(.ok, "ran 2026-11-28 03:00 UTC"))
         #expect(
             job(night, nextNight, by: ["x.timer"], type: "simple")
-                == UnitStatus(.warning, "ran 2026-11-28 03:00 UTC, next 2026-11-29 03:00 UTC"))
+                == UnitStatus(.ok, "ran 2026-11-28 03:00 UTC, next 2026-11-29 03:00 UTC"))
         #expect(job(night, nil, type: "simple") == UnitStatus(.warning, "inactive (dead)"))
     }
 

@@ -63,6 +63,9 @@ struct UnitJudge {
         counter = LevelCounter(schedule, shown: shown, signedStreak: signedStreak)
     }
 
+    /// Takes a failure from before a restart, which holds until a run succeeds.
+    mutating func keep(_ failure: UnitStatus) { lastFailure = failure }
+
     /// Changes the settings; the history of the unit is kept.
     mutating func change(runtime: Duration?, schedule: CheckSchedule, shown: Level?) {
         self.runtime = runtime

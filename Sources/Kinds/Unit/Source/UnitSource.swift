@@ -26,6 +26,8 @@ final class UnitSource {
     private var hasReason = false
     /// When the unit's state will be known, if that is soon.
     private var settlesAt: Duration?
+    /// The failure that the server showed before a restart; nil once something newer is known.
+    private var restoredFailure: UnitStatus?
     private var subscription: UnitSubscription?
     /// The timers that start it, or the units that it starts, as a timer does.
     private var partners: [String: Partner] = [:]
@@ -57,6 +59,9 @@ final class UnitSource {
                 signedStreak: order.restored?.memory.streak ?? 0)
         if former?.runtime != runtime || former?.schedule != schedule || order.shown == nil {
             judge.change(runtime: runtime, schedule: schedule, shown: order.shown)
+        }
+        if order.restored?.memory.hasFailed == true, let status = (try? monitor.state(of: server))?.status {
+            restoredFailure = UnitStatus(status.level, status.text.rawValue)
         }
         bus = order.environment.shared(UnitBus.self)
         subscription = bus.follow(unit) { [weak self] in self?.take($0) }
@@ -138,6 +143,16 @@ final class UnitSource {
 
     private func judgeProperties() {
         guard let properties = completeProperties else { return }
+        if let failure = restoredFailure.take() {
+            judge.keep(failure)
+            // The service manager has forgotten a run, or why there was none.
+            if properties.isWithoutRun {
+                restoredFailure = failure
+                hasReason = false
+                _ = try? monitor.post(text(failure), level: failure.level, to: server)
+                return
+            }
+        }
         let now = Self.now
         let (verdict, again) = judge.judge(properties, at: now)
         settlesAt = verdict == .wait ? again.flatMap { $0 <= now + UnitJudge.passingTime ? $0 : nil } : nil
@@ -163,7 +178,9 @@ final class UnitSource {
 }
 
 extension UnitSource: Source {
-    func note(in memory: inout SourceMemory) { memory.streak = judge.signedStreak }
+    func note(in memory: inout SourceMemory) {
+        (memory.streak, memory.hasFailed) = (judge.signedStreak, judge.hasFailed)
+    }
 
     var refreshAction: RefreshAction? { RefreshAction { [weak self] in await self?.loader.refresh() } }
 

@@ -46,10 +46,11 @@ struct UnitStatus: Equatable {
         }
     }
 
-    /// A oneshot, such as a backup, is ok while it does not run; every other unit is expected to run.
+    /// A oneshot, such as a backup, and what a timer starts, is ok while it does not run; every other unit is expected
+    /// to run.
     private static func inactive(_ unit: UnitProperties) -> UnitStatus {
-        let isFine = unit.runsToItsEnd && unit.startFailure == nil
-        let level: Level = isFine ? .ok : unit.runsToItsEnd ? .critical : .warning
+        let runsAgain = unit.runsToItsEnd || unit.hasTimers
+        let level: Level = !runsAgain ? .warning : unit.startFailure == nil ? .ok : .critical
         let condition = unit.failedCondition.flatMap { $0.isEmpty ? nil : $0 }
         if let failure = unit.startFailure {
             let reason = failure == .assert ? condition.map { "assertion failed: \($0)" } : nil
@@ -139,7 +140,11 @@ extension UnitProperties {
     ]
 
     /// The exit statuses of systemd itself that most often have another cause than the program (systemd.exec(5)).
-    private static let namesOfStatuses = [200: "CHDIR", 203: "EXEC", 217: "USER", 226: "NAMESPACE"]
+    private static let namesOfStatuses = [
+        200: "CHDIR", 203: "EXEC", 208: "STDIN", 209: "STDOUT", 216: "GROUP", 217: "USER", 218: "CAPABILITIES",
+        226: "NAMESPACE", 233: "RUNTIME_DIRECTORY", 238: "STATE_DIRECTORY", 239: "CACHE_DIRECTORY",
+        240: "LOGS_DIRECTORY", 241: "CONFIGURATION_DIRECTORY", 243: "CREDENTIALS",
+    ]
 
     private static func signal(_ number: Int) -> String {
         "signal \(number), \(String(cString: strsignal(Int32(clamping: number))))"
@@ -150,6 +155,12 @@ extension UnitProperties {
 
     /// Whether it runs, which it does while it reloads, and from systemd 257 on, while it is refreshed.
     var isActive: Bool { ["active", "reloading", "refreshing"].contains(activeState) }
+
+    /// Whether it is a oneshot that is down, and nothing is known of a run or of a refused start.
+    var isWithoutRun: Bool {
+        runsToItsEnd && loadState == "loaded" && activeState == "inactive" && startedAt == nil && startFailure == nil
+            && failedCondition == nil
+    }
 
     /// Whether it is a oneshot that runs again and again, such as a backup.
     var runsToItsEnd: Bool { serviceType == "oneshot" && !remainsAfterExit }
