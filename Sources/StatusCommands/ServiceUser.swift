@@ -42,16 +42,29 @@ enum ServiceUser: String {
         case .daemon:
             temporary + Obstacle.list("ProtectHome=", ["/home", "/root", "/run/user"])
                 + [
-                    Obstacle(folder: "/proc", setting: "ProtectProc= or ProcSubset="),
-                    Obstacle(
-                        folder: "/dev", setting: "PrivateDevices=",
-                        visible: ["/dev/null", "/dev/shm", "/dev/mqueue", "/dev/hugepages", "/dev/pts"]),
+                    Obstacle(folder: "/proc", setting: "ProtectProc= or ProcSubset="), Self.devices,
                 ]
         case .executor:
-            temporary + Obstacle.list("TemporaryFileSystem=", ["/run", "/dev/shm"])
+            temporary
+                + [
+                    Obstacle(folder: "/dev/shm", setting: "TemporaryFileSystem="),
+                    Obstacle(
+                        folder: "/run", setting: "TemporaryFileSystem=",
+                        visible: [
+                            "/run/systemd/notify", "/run/systemd/journal", "/run/systemd/resolve", "/run/resolvconf",
+                            "/run/nscd", "/run/utmp",
+                        ]), Self.devices,
+                ]
                 + Obstacle.list("InaccessiblePaths=", ["/var/lib/statusd"])
         }
     }
+
+    private static let devices = Obstacle(
+        folder: "/dev", setting: "PrivateDevices=",
+        visible: [
+            "null", "zero", "full", "random", "urandom", "tty", "shm", "mqueue", "hugepages", "pts", "fd", "stdin",
+            "stdout", "stderr",
+        ].map { "/dev/\($0)" })
 
     /// A setting that hides a folder from a service.
     private struct Obstacle {

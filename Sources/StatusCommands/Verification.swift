@@ -45,8 +45,27 @@ struct Verification {
                 if case .unit(let name) = $0 { name } else { nil }
             })
         return loaded.sorted(
-            loaded.problems.map(explain) + hiddenFiles
+            loaded.problems.map(explain) + hiddenFiles + missingLibraries(servers)
                 + servers.flatMap { missing(for: $0.key, $0.value, unknownUnits) })
+    }
+
+    /// Warns once of each library that this host lacks, with the servers that need it.
+    private func missingLibraries(_ servers: [(key: ServerName, value: ServerConfiguration)]) -> [Problem] {
+        var missing: [String: [(key: ServerName, value: ServerConfiguration)]] = [:]
+        for server in servers {
+            for case .library(let name, let package) in server.value.source?.base.requirements ?? []
+            where dlopen(name, RTLD_LAZY | RTLD_LOCAL) == nil {
+                missing["\(name); install the package \(package)", default: []].append(server)
+            }
+        }
+        return missing.compactMap { what, servers in
+            servers.first.map { first in
+                let names = servers.prefix(3).map(\.key.rawValue).joined(separator: ", ")
+                let rest = servers.count > 3 ? " and \(servers.count - 3) more" : ""
+                return Problem(
+                    .warning, at: first.value.origin, reason: "\(names)\(rest) cannot be checked without \(what)")
+            }
+        }
     }
 
     /// Errors of files that are links to places hidden from the daemon.
@@ -119,9 +138,12 @@ struct Verification {
             }
         case .unit(let name):
             return unknownUnits.contains(name) ? "unit \(VisibleText.escape(name)) not found" : nil
-        case .library(let name, let package):
-            return dlopen(name, RTLD_LAZY | RTLD_LOCAL) == nil
-                ? "cannot be checked without \(name); install the package \(package)" : nil
+        case .visibleToPlugins(let path):
+            return hidden(path, from: .executor).map {
+                "the plugin does not see the host's \(VisibleText.escape(path)): \($0); see “Plugins” in statusd(8)"
+            }
+        // These are told once for all servers.
+        case .library: return nil
         }
     }
 

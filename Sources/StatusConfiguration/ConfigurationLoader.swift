@@ -129,7 +129,8 @@ private struct FragmentMerger {
         }
         note(fragment, of: file)
         for (name, draft) in fragment.servers {
-            guard let former = drafts[name] else { continue }
+            // The file of “statusctl init” is there to be overridden.
+            guard let former = drafts[name], !former.origin.file.hasSuffix("/00-init.yaml") else { continue }
             problems.append(
                 Problem(
                     .warning, at: draft.origin, server: name,

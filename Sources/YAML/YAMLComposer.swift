@@ -38,7 +38,7 @@ struct YAMLComposer {
             try refuseTag(scalar.tag, at: mark)
             let text = String(decoding: UnsafeBufferPointer(start: scalar.value, count: scalar.length), as: UTF8.self)
             let isPlain = scalar.style == YAML_PLAIN_SCALAR_STYLE
-            if isPlain { try refuseSpace(text.unicodeScalars.first, at: mark) }
+            if isPlain { try refuseInvisible(text.unicodeScalars, at: mark) }
             return keep(.scalar(StreamSafeText.text(text), isPlain: isPlain), at: mark, as: scalar.anchor)
         case YAML_SEQUENCE_START_EVENT:
             try refuseTag(event.data.sequence_start.tag, at: mark)
@@ -97,17 +97,31 @@ struct YAMLComposer {
         return members
     }
 
-    /// Refuses a space that YAML does not know at the beginning of a text without quotes.
-    ///
-    /// It looks like indentation, but is part of the text.
-    private func refuseSpace(_ first: Unicode.Scalar?, at mark: YAMLNode.Mark) throws(YAMLError) {
-        guard let first, !first.isASCII, first.properties.isWhitespace || first == "\u{FEFF}" else { return }
-        let line = text.split(separator: 0x0A, maxSplits: mark.line, omittingEmptySubsequences: false)[mark.line - 1]
-        let isIndentation = line.prefix { $0 == 0x20 }.count == mark.column - 1
-        let name =
-            first == "\u{A0}" ? "no-break space (U+00A0)" : "space U+\(String(first.value, radix: 16, uppercase: true))"
-        throw YAMLError(mark, "\(name) \(isIndentation ? "in the indentation" : "before this text"); use spaces")
+    /// Refuses spaces that look like others, or like nothing, where they would be a part of a text: at its ends, and
+    /// after a colon.
+    private func refuseInvisible(_ text: String.UnicodeScalarView, at mark: YAMLNode.Mark) throws(YAMLError) {
+        func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+            !scalar.isASCII && scalar.properties.isWhitespace || Self.invisible.contains(scalar)
+        }
+        func name(_ scalar: Unicode.Scalar) -> String {
+            let code = "U+" + String(scalar.value, radix: 16, uppercase: true)
+            return scalar == "\u{A0}" ? "no-break space (U+00A0)" : "space \(code)"
+        }
+        if let first = text.first, isInvisible(first) {
+            let line = self.text.split(separator: 0x0A, maxSplits: mark.line, omittingEmptySubsequences: false)[
+                mark.line - 1]
+            let isIndentation = line.prefix { $0 == 0x20 }.count == mark.column - 1
+            let place = isIndentation ? "in the indentation" : "before this text"
+            throw YAMLError(mark, "\(name(first)) \(place); use spaces")
+        }
+        if let last = text.last, isInvisible(last) { throw YAMLError(mark, "\(name(last)) at the end; remove it") }
+        if let pair = zip(text, text.dropFirst()).first(where: { $0 == ":" && isInvisible($1) }) {
+            throw YAMLError(mark, "\(name(pair.1)) after the colon; use a space")
+        }
     }
+
+    /// Characters without a width: zero width space, word joiner, byte order mark and soft hyphen.
+    private static let invisible: Set<Unicode.Scalar> = ["\u{200B}", "\u{2060}", "\u{FEFF}", "\u{AD}"]
 
     private mutating func descend(at mark: YAMLNode.Mark) throws(YAMLError) {
         depth += 1

@@ -161,6 +161,19 @@ import Testing
                 "“$HOST” in “file” stands for itself; the only patterns are *, ? and […] of glob(7)"
             ),
             (
+                "exec: [/p/check_disk, -X, tmpfs,devtmpfs]",
+                "“tmpfs,devtmpfs” is 2 arguments, the first of which is “tmpfs”; write \"tmpfs,devtmpfs\" in quotes "
+                    + "if it is one"
+            ),
+            (
+                "exec: [/p/check_tcp, -H 127.0.0.1]",
+                "“-H 127.0.0.1” is one argument; write two if the plugin expects two"
+            ),
+            (
+                "exec: [/bin/echo, “hi”]",
+                "““” is a part of the argument; quotes are \" and '"
+            ),
+            (
                 "file: { path: /srv/**/flag, exists: false }",
                 "“**” in “path” stands for itself; the only patterns are *, ? and […] of glob(7)"
             ),
@@ -205,6 +218,7 @@ import Testing
         "a value that means what it seems to is no warning",
         arguments: [
             "exec: [/p/check_load, -w, \"5,4,3\"]", "exec: [/p/check, 5, 4, 3]", "exec: [/p/check,-w,a,b]",
+            "exec: [/bin/echo,-w,5,-c,10]",
             "exec: [/bin/sh, -c, 'exit 1', '|', $HOME]", "exec: [/p/check, '$', 'a|b', '5', '4']",
             "file: \"/x/{a}/b.flag\"", "file: /x/a$b", "http: { url: http://a, status: 301, redirects: 0 }",
             "http: { url: http://a, status: 200-399 }", "http: { url: http://a, status: [200, 304] }",

@@ -501,6 +501,8 @@ def verified_as_the_services():
             (hidden / "more.yaml").write_text(f"servers: {{ hidden: {{ exec: [{other}] }} }}\n")
             contains(verified()[1], f"cannot run {other}: {setting} of statusd-executor.service hides {folder}")
             other.unlink()
+        (hidden / "more.yaml").write_text("servers: { reboot: { exec: [/bin/sh, -c, '[ -e /run/reboot-required ] && exit 1'] } }\n")
+        contains(verified()[1], "the plugin does not see the host's /run/reboot-required: TemporaryFileSystem= of statusd-executor.service hides /run")
         link.unlink()
         link.parent.rmdir()
         shutil.rmtree(hidden)

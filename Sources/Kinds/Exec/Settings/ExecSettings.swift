@@ -17,7 +17,13 @@ public struct ExecSettings: SourceSettings {
     public init(command: [String]) { self.command = command }
 
     public var subjectParts: [String] { command }
-    public var requirements: [SourceRequirement] { [.program(command[0])] }
+    public var requirements: [SourceRequirement] {
+        // Arguments may also be scripts.
+        let words = command.dropFirst().flatMap { $0.split { " \t\n\"'`;()<>|&=,".contains($0) } }
+        var paths: [String] = []
+        for word in words where word.hasPrefix("/") && !paths.contains(String(word)) { paths.append(String(word)) }
+        return [.program(command[0])] + paths.map { .visibleToPlugins($0) }
+    }
 
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> ExecSettings? {
         let what =
@@ -37,8 +43,10 @@ public struct ExecSettings: SourceSettings {
     /// Warns of arguments that were probably meant to be something else.
     private static func warn(of nodes: [YAMLNode], with reader: inout SettingsReader) {
         var run: [YAMLNode] = []
+        // Whoever writes a blank after a comma means something by leaving it out.
+        let usesBlanks = zip(nodes, nodes.dropFirst()).contains { $0.mark.line == $1.mark.line && !$1.follows($0) }
         for node in nodes {
-            if let last = run.last, isNumber(node), node.follows(last) {
+            if let last = run.last, node.follows(last), usesBlanks || isNumber(last) && isNumber(node) {
                 run.append(node)
                 continue
             }
@@ -47,6 +55,15 @@ public struct ExecSettings: SourceSettings {
         }
         warn(ofList: run, with: &reader)
         guard let path = nodes.first?.string, !shells.contains(where: path.hasSuffix) else { return }
+        for node in nodes.dropFirst() {
+            guard let text = node.string else { continue }
+            if text.hasPrefix("-"), text.contains(where: { $0 == " " }) {
+                reader.warn(
+                    at: node, "“\(VisibleText.escape(text))” is one argument; write two if the plugin expects two")
+            } else if let first = text.first, "“”„‘’".contains(first) {
+                reader.warn(at: node, "“\(first)” is a part of the argument; quotes are \" and '")
+            }
+        }
         if let node = nodes.dropFirst().first(where: isForShell), let text = node.string {
             reader.warn(
                 at: node,
