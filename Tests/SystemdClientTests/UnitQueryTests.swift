@@ -22,8 +22,9 @@ import Testing
 
     /// - Parameter delay: from a signal to the listing.
     private func follow(_ query: UnitQuery, delay: Duration = .zero) -> UnitSubscription {
-        var limits = ManagerWatch.Limits(betweenPings: .milliseconds(20))
-        limits.beforeListing = delay
+        // A test may have to wait for a processor for longer than any limit.
+        let limits = ManagerWatch.Limits(
+            answer: .seconds(3600), absence: .seconds(3600), betweenPings: .seconds(3600), beforeListing: delay)
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         return UnitBus(on: bus.address, limits: limits, logger: logger).follow(query) { [told] report in
             switch report {
