@@ -56,6 +56,24 @@ public enum WorkerStart {
         }
     }
 
+    /// Starts a worker only to ask whether it takes calls; returns why it does not, or nil.
+    ///
+    /// It blocks until the worker has answered, for at most two seconds.
+    public static func refusal(of role: WorkerRole) -> String? {
+        guard let (ours, theirs) = try? UnixSocket.makePair(), let process = try? start(role, on: theirs)() else {
+            return nil
+        }
+        var polled = pollfd(fd: ours.rawValue, events: Int16(POLLIN), revents: 0)
+        poll(&polled, 1, 2000)
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = recv(ours.rawValue, &bytes, bytes.count, Int32(MSG_DONTWAIT))
+        kill(process, SIGKILL)
+        while waitpid(process, nil, 0) < 0, errno == EINTR {}
+        let message = bytes.prefix(max(0, count)).prefix { $0 != 0 }
+        let greeting = message.withUnsafeBytes { try? WorkerMessage.decode(WorkerGreeting.self, from: $0) }
+        return greeting?.refusal
+    }
+
     /// The program of this process, even if its file was replaced.
     public static let ownProgram = "/proc/self/exe"
 

@@ -54,7 +54,7 @@ enum ListCommand {
 
     /// The note of a daemon without servers, with what to do, unless its notices say that.
     static func emptyNote(_ context: ClientCommand.Context, _ notices: [String]) -> String {
-        guard notices.isEmpty else { return "no servers" }
+        guard notices.isEmpty else { return "no servers yet; see the warning" }
         let sudo = context.address == .system && geteuid() != 0 ? "sudo " : ""
         return """
             no servers yet; run “\(sudo)statusctl init” to follow what this host has, or “statusctl post NAME TEXT”

@@ -21,17 +21,17 @@ struct ReadConfiguration: Sendable {
 
     private static let listed = 100
 
-    init(_ loaded: LoadedConfiguration, _ accounts: Accounts) {
+    init(_ loaded: LoadedConfiguration, _ accounts: Accounts, warnings: [Problem] = []) {
         configuration = loaded.configuration
         self.accounts = accounts
         files = loaded.usable
         failedFile = loaded.failedFiles.min()
         let unknown = accounts.failures.map { Problem(.warning, at: Origin(file: "accounts"), reason: $0) }
-        let problems = loaded.problems + unknown
+        let problems = loaded.problems + unknown + warnings
         let errors = problems.filter { $0.severity == .error }
         errorCount = errors.count
         self.errors = Self.first(of: errors)
-        warnings = Self.first(of: problems.filter { $0.severity == .warning })
+        self.warnings = Self.first(of: problems.filter { $0.severity == .warning })
     }
 
     private static func first(of problems: [Problem]) -> [Problem] {

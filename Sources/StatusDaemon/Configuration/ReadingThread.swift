@@ -3,7 +3,9 @@
 import EventLoopIO
 import SourceKinds
 import StatusConfiguration
+import StatusModel
 import StatusSources
+import StatusWorkers
 
 /// Reads the configuration on a separate thread, because a disk or a user database may block.
 @EventLoop
@@ -72,10 +74,24 @@ final class ReadingThread {
             let loaded = try ConfigurationLoader(location: location).load(after: former?.files ?? UsableFiles())
             let accounts = Accounts(
                 of: loaded.configuration.servers.values.compactMap(\.source), before: former?.accounts ?? Accounts())
-            return .success(ReadConfiguration(loaded, accounts))
+            return .success(ReadConfiguration(loaded, accounts, warnings: lacks(loaded.configuration)))
         } catch {
             return .failure(Failure(code: .configuration, problem: error))
         }
+    }
+
+    /// Warns if HTTP requests are configured but cannot be made, for example because libcurl is missing.
+    private nonisolated static func lacks(_ configuration: Configuration) -> [Problem] {
+        let servers = configuration.servers.filter { $0.value.source?.base is HTTPSettings }
+        guard let first = servers.min(by: { $0.key < $1.key }),
+            let reason = WorkerStart.refusal(of: .httpWorker)
+        else { return [] }
+        let names = servers.count == 1 ? "\(first.key)" : "\(first.key) and \(servers.count - 1) more"
+        return [
+            Problem(
+                .warning, at: first.value.origin,
+                reason: "\(names) cannot be checked: \(VisibleText.escape(reason))")
+        ]
     }
 
     private func unanswered(_ reason: String) -> Failure {

@@ -39,14 +39,29 @@ struct NotifyMessage: Equatable {
     init?(_ bytes: UnsafeRawBufferPointer) {
         let text = bytes.last == 0 ? UnsafeRawBufferPointer(rebasing: bytes.dropLast()) : bytes
         if let base = text.baseAddress, memchr(base, 0, text.count) != nil { return nil }
-        let lines = text.split(maxSplits: .max) { $0 == 0x0A || $0 == 0x0D }
-        guard lines.count <= Self.maximumLines else { return nil }
         var values = Values()
-        for line in lines { take(Line(bytes: UnsafeRawBufferPointer(rebasing: line)), &values) }
+        var (start, lines) = (0, 0)
+        while let end = Self.endOfLine(in: text, from: start) {
+            defer { start = end + 1 }
+            if end == start { continue }
+            guard lines < Self.maximumLines else { return nil }
+            take(Line(bytes: UnsafeRawBufferPointer(rebasing: text[start..<end])), &values)
+            lines += 1
+        }
         isAlive = values.watchdog == "1"
         if values.watchdog == "trigger" { condition = .unwell }
         if let reason = values.errorNumber.flatMap(Self.error) ?? values.errorName { condition = .failed(reason) }
         watchdogTime = values.watchdogTime.flatMap { UInt64($0) }.map(Self.watchdogTime)
+    }
+
+    /// Returns the end of a line; nil after the last line.
+    ///
+    /// A line ends at a newline, a carriage return or the end of the datagram.
+    private static func endOfLine(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        guard start < bytes.count, let base = bytes.baseAddress else { return nil }
+        return [0x0A, 0x0D].reduce(bytes.count) { end, byte in
+            memchr(base + start, byte, end - start).map { UnsafeRawPointer($0) - base } ?? end
+        }
     }
 
     /// The first values of some names.

@@ -31,6 +31,8 @@ final class UnitSource {
     private var subscription: UnitSubscription?
     /// The timers that start it, or the units that it starts, as a timer does.
     private var partners: [String: Partner] = [:]
+    /// The timers that have started it, also when they are stopped and no longer known to the service manager.
+    private var timers: Set<String> = []
     private lazy var timer = try? TimerSource { [weak self] in self?.judgeProperties() }
     private lazy var loader = StatusLoader(of: server, monitor: monitor) { [weak self] in try await self?.read() }
 
@@ -119,6 +121,8 @@ final class UnitSource {
     /// The unit's properties, with what its timers know of its runs; nil before all of that is known.
     private var completeProperties: UnitProperties? {
         guard var unit = properties, !partners.values.contains(where: { $0.observation == nil }) else { return nil }
+        timers.formUnion(unit.triggeredBy.filter { $0.hasSuffix(".timer") })
+        if !unit.hasTimers { unit.triggeredBy += timers.sorted() }
         if unit.hasTimers {
             let timers = partners.filter { unit.triggeredBy.contains($0.key) }.values.compactMap(\.properties)
             // The run has ended, and the timer will say in a moment when the next one is.
