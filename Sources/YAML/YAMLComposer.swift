@@ -108,9 +108,10 @@ struct YAMLComposer {
             return scalar == "\u{A0}" ? "no-break space (U+00A0)" : "space \(code)"
         }
         if let first = text.first, isInvisible(first) {
-            let line = self.text.split(separator: 0x0A, maxSplits: mark.line, omittingEmptySubsequences: false)[
-                mark.line - 1]
-            let isIndentation = line.prefix { $0 == 0x20 }.count == mark.column - 1
+            // libyaml also counts other ends of lines, such as a single carriage return.
+            let lines = self.text.split(separator: 0x0A, maxSplits: mark.line, omittingEmptySubsequences: false)
+            let line = lines.dropFirst(mark.line - 1).first
+            let isIndentation = line?.prefix { $0 == 0x20 }.count == mark.column - 1
             let place = isIndentation ? "in the indentation" : "before this text"
             throw YAMLError(mark, "\(name(first)) \(place); use spaces")
         }

@@ -131,6 +131,7 @@ import Testing
             ("a: 1\nb: \u{A0}2\n", 2, "no-break space (U+00A0) before this text; use spaces"),
             ("a:\u{A0}{push: true}\n", 1, "no-break space (U+00A0) after the colon; use a space"),
             ("a: 1\n\u{200B}b: 2\n", 2, "space U+200B in the indentation; use spaces"),
+            ("a: 1\r\u{A0}b: 2\r", 2, "no-break space (U+00A0) before this text; use spaces"),
             ("path: /etc/passwd\u{A0}\n", 1, "no-break space (U+00A0) at the end; remove it"),
             ("path: /etc/passwd\u{200B}\n", 1, "space U+200B at the end; remove it"),
             ("a: \u{1}\n", 1, "control characters are not allowed"),
