@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import SourceKinds
 
 /// A user of one of the installed services, so that `verify` sees files as the service does.
 enum ServiceUser: String {
@@ -27,54 +28,11 @@ enum ServiceUser: String {
         return body()
     }
 
-    /// The setting of the installed service that hides a file; nil if none does.
-    ///
-    /// - Parameter path: the file's path, with all links resolved.
-    func obstacle(to path: String) -> String? {
-        func isWithin(_ folder: String) -> Bool { (path + "/").hasPrefix(folder + "/") }
-        let obstacle = obstacles.first { isWithin($0.folder) && !$0.visible.contains(where: isWithin) }
-        return obstacle.map { "\($0.setting) of \(rawValue).service hides \($0.folder)" }
-    }
-
-    private var obstacles: [Obstacle] {
-        let temporary = Obstacle.list("PrivateTmp=", ["/tmp", "/var/tmp"])
-        return switch self {
-        case .daemon:
-            temporary + Obstacle.list("ProtectHome=", ["/home", "/root", "/run/user"])
-                + [
-                    Obstacle(folder: "/proc", setting: "ProtectProc= or ProcSubset="), Self.devices,
-                ]
-        case .executor:
-            temporary
-                + [
-                    Obstacle(folder: "/dev/shm", setting: "TemporaryFileSystem="),
-                    Obstacle(
-                        folder: "/run", setting: "TemporaryFileSystem=",
-                        visible: [
-                            "/run/systemd/notify", "/run/systemd/journal", "/run/systemd/resolve", "/run/resolvconf",
-                            "/run/nscd", "/run/utmp",
-                        ]), Self.devices,
-                ]
-                + Obstacle.list("InaccessiblePaths=", ["/var/lib/statusd"])
-        }
-    }
-
-    private static let devices = Obstacle(
-        folder: "/dev", setting: "PrivateDevices=",
-        visible: [
-            "null", "zero", "full", "random", "urandom", "tty", "shm", "mqueue", "hugepages", "pts", "fd", "stdin",
-            "stdout", "stderr",
-        ].map { "/dev/\($0)" })
-
-    /// A setting that hides a folder from a service.
-    private struct Obstacle {
-        var folder: String
-        var setting: String
-        /// The folders in it that are visible.
-        var visible: [String] = []
-
-        static func list(_ setting: String, _ folders: [String]) -> [Obstacle] {
-            folders.map { Obstacle(folder: $0, setting: setting) }
+    /// What the user's service does not see.
+    var sandbox: ServiceSandbox {
+        switch self {
+        case .daemon: .daemon
+        case .executor: .executor
         }
     }
 

@@ -27,7 +27,9 @@ struct Verification {
         let system = ConfigurationLocation.standard(environment: [:], isRoot: true)
         let view: View = !location.isWithin(system) ? .caller : geteuid() == 0 ? .services : .stranger
         let loader = ConfigurationLoader(location: location)
-        loaded = view == .services ? ServiceUser.daemon.perform { loader.loadAll() } : loader.loadAll()
+        var loaded = view == .services ? ServiceUser.daemon.perform { loader.loadAll() } : loader.loadAll()
+        if view != .caller { loaded.warnOfHiddenArguments() }
+        self.loaded = loaded
         self.view = view
     }
 
@@ -81,19 +83,7 @@ struct Verification {
     /// apply.
     private func hidden(_ path: String, from user: ServiceUser) -> String? {
         if view == .caller { return nil }
-        return user.obstacle(to: Self.resolved(path))
-    }
-
-    /// A path without links; if the file does not exist, at least its directory is resolved.
-    private static func resolved(_ path: String) -> String {
-        func realPath(_ path: String) -> String? {
-            let resolved = realpath(path, nil)
-            defer { free(resolved) }
-            return resolved.map { String(cString: $0) }
-        }
-        if let resolved = realPath(path) { return resolved }
-        let name = path.split(separator: "/").last ?? ""
-        return realPath(folder(of: path)).map { "\($0)/\(name)" } ?? path
+        return user.sandbox.obstacle(to: SystemFile.target(of: path))
     }
 
     private static func folder(of path: String) -> String { String(path.lastIndex(of: "/").map { path[...$0] } ?? "/") }
@@ -138,10 +128,6 @@ struct Verification {
             }
         case .unit(let name):
             return unknownUnits.contains(name) ? "unit \(VisibleText.escape(name)) not found" : nil
-        case .visibleToPlugins(let path):
-            return hidden(path, from: .executor).map {
-                "the plugin does not see the host's \(VisibleText.escape(path)): \($0); see “Plugins” in statusd(8)"
-            }
         // These are told once for all servers.
         case .library: return nil
         }

@@ -28,6 +28,16 @@ public struct LoadedConfiguration: Sendable {
         return keyed.sorted { $0.key < $1.key }.map(\.problem)
     }
 
+    /// Adds warnings of arguments that name what plugins in the executor's service do not see.
+    public mutating func warnOfHiddenArguments() {
+        for (name, server) in configuration.servers.sorted(by: { $0.key < $1.key }) {
+            guard let reason = (server.source?.base as? ExecSettings)?.hiddenArgument else { continue }
+            let advice = "; follow it with “file”, or see “Plugins” in statusd(8)"
+            problems.append(Problem(.warning, at: server.origin, server: name, reason: reason + advice))
+        }
+        problems = sorted(problems)
+    }
+
     /// The errors, without the warnings.
     public var errors: [Problem] { problems.filter { $0.severity == .error } }
 }
@@ -129,8 +139,8 @@ private struct FragmentMerger {
         }
         note(fragment, of: file)
         for (name, draft) in fragment.servers {
-            // The file of “statusctl init” is there to be overridden.
-            guard let former = drafts[name], !former.origin.file.hasSuffix("/00-init.yaml") else { continue }
+            // What “statusctl init” wrote is meant to be replaced.
+            guard let former = drafts[name], !former.origin.file.hasSuffix("/conf.d/00-init.yaml") else { continue }
             problems.append(
                 Problem(
                     .warning, at: draft.origin, server: name,

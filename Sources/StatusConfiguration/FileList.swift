@@ -74,7 +74,10 @@ struct FileList: Equatable {
     /// `/dev/null`.
     static func find(at location: ConfigurationLocation) -> FileList {
         switch location {
-        case .file(let path): return FileList(main: path)
+        case .file(let path):
+            var files = FileList(main: path)
+            files.warnOfWriters(in: [path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."])
+            return files
         case .directories(let directories):
             var files = FileList()
             let directories = directories.filter { files.isSearchable($0) }
@@ -89,6 +92,7 @@ struct FileList: Equatable {
                 }
             }
             files.dropIns = dropIns.sorted { $0.key < $1.key }.map(\.value)
+            files.warnOfWriters(in: directories.flatMap { [$0, $0 + "/conf.d"] })
             return files
         }
     }
@@ -147,6 +151,20 @@ struct FileList: Equatable {
         let failure = errno
         if failure != 0 { problems.append(Problem(unreadable: directory, errno: failure)) }
         return names
+    }
+
+    /// Warns of files and folders that everybody may write.
+    private mutating func warnOfWriters(in folders: [String]) {
+        for path in folders + all {
+            var status = stat()
+            guard stat(path, &status) == 0, status.st_mode & S_IWOTH != 0 else { continue }
+            // A link to /dev/null is an empty file, and in /tmp nobody can replace another user's draft.
+            let isFolder = status.st_mode & S_IFMT == S_IFDIR
+            guard isFolder || status.st_mode & S_IFMT == S_IFREG else { continue }
+            if isFolder, status.st_mode & S_ISVTX != 0, !path.hasSuffix("/conf.d") { continue }
+            let reason = "everybody may write it, and so run programs as plugins; run “chmod o-w \(path)”"
+            problems.append(Problem(.warning, at: Origin(file: path), reason: reason))
+        }
     }
 
     private mutating func warnOfName(_ path: String) {

@@ -63,7 +63,7 @@ struct Daemon: Sendable {
     }
 
     private func statusOfRun() async -> Int32 {
-        let reading = await ReadingThread(location: location)
+        let reading = await ReadingThread(location: location, hasExecutor: environment["STATUSD_EXECUTOR"] != nil)
         while true {
             do {
                 try await start(reading)

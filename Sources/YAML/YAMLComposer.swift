@@ -73,6 +73,9 @@ struct YAMLComposer {
         var merged: [YAMLNode] = []
         while let key = try node() {
             guard let name = key.string else { throw YAMLError(key.mark, "a key must be text") }
+            if let character = name.unicodeScalars.first(where: Self.isInvisible) {
+                throw YAMLError(key.mark, Self.refusal(of: character, "in this key"))
+            }
             if let line = lines.updateValue(key.mark.line, forKey: name) {
                 throw YAMLError(key.mark, "duplicate key “\(key.keyToShow)”, already in line \(line)")
             }
@@ -100,29 +103,41 @@ struct YAMLComposer {
     /// Refuses spaces that look like others, or like nothing, where they would be a part of a text: at its ends, and
     /// after a colon.
     private func refuseInvisible(_ text: String.UnicodeScalarView, at mark: YAMLNode.Mark) throws(YAMLError) {
-        func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
-            !scalar.isASCII && scalar.properties.isWhitespace || Self.invisible.contains(scalar)
+        if let first = text.first, Self.isInvisible(first) {
+            let isIndentation = line(of: mark).prefix { $0 == 0x20 }.count == mark.column - 1
+            throw YAMLError(mark, Self.refusal(of: first, isIndentation ? "in the indentation" : "before this text"))
         }
-        func name(_ scalar: Unicode.Scalar) -> String {
-            let code = "U+" + String(scalar.value, radix: 16, uppercase: true)
-            return scalar == "\u{A0}" ? "no-break space (U+00A0)" : "space \(code)"
+        if let last = text.last, Self.isInvisible(last) {
+            throw YAMLError(mark, Self.refusal(of: last, "at the end", isAtEnd: true))
         }
-        if let first = text.first, isInvisible(first) {
-            // libyaml also counts other ends of lines, such as a single carriage return.
-            let lines = self.text.split(separator: 0x0A, maxSplits: mark.line, omittingEmptySubsequences: false)
-            let line = lines.dropFirst(mark.line - 1).first
-            let isIndentation = line?.prefix { $0 == 0x20 }.count == mark.column - 1
-            let place = isIndentation ? "in the indentation" : "before this text"
-            throw YAMLError(mark, "\(name(first)) \(place); use spaces")
-        }
-        if let last = text.last, isInvisible(last) { throw YAMLError(mark, "\(name(last)) at the end; remove it") }
-        if let pair = zip(text, text.dropFirst()).first(where: { $0 == ":" && isInvisible($1) }) {
-            throw YAMLError(mark, "\(name(pair.1)) after the colon; use a space")
+        if let pair = zip(text, text.dropFirst()).first(where: { $0 == ":" && Self.isInvisible($1) }) {
+            throw YAMLError(mark, Self.refusal(of: pair.1, "after the colon"))
         }
     }
 
-    /// Characters without a width: zero width space, word joiner, byte order mark and soft hyphen.
-    private static let invisible: Set<Unicode.Scalar> = ["\u{200B}", "\u{2060}", "\u{FEFF}", "\u{AD}"]
+    /// The line of a mark; empty if libyaml has counted other ends of lines, such as a single carriage return.
+    private func line(of mark: YAMLNode.Mark) -> Slice<UnsafeBufferPointer<UInt8>> {
+        let lines = text.split(separator: 0x0A, maxSplits: mark.line, omittingEmptySubsequences: false)
+        return lines.dropFirst(mark.line - 1).first ?? text[text.endIndex...]
+    }
+
+    private static func isInvisible(_ character: Unicode.Scalar) -> Bool {
+        let properties = character.properties
+        return !character.isASCII && (properties.isWhitespace || properties.generalCategory == .format)
+    }
+
+    private static func refusal(of character: Unicode.Scalar, _ place: String, isAtEnd: Bool = false) -> String {
+        let code = String(character.value, radix: 16, uppercase: true)
+        let number = "U+" + String(repeating: "0", count: max(0, 4 - code.count)) + code
+        let isSpace = character.properties.isWhitespace
+        let name =
+            switch character {
+            case "\u{A0}": "no-break space (\(number))"
+            case "\u{FEFF}": "byte order mark (\(number))"
+            default: isSpace ? "space \(number)" : "invisible character \(number)"
+            }
+        return "\(name) \(place); \(isSpace && !isAtEnd ? "use spaces" : "remove it")"
+    }
 
     private mutating func descend(at mark: YAMLNode.Mark) throws(YAMLError) {
         depth += 1
@@ -174,6 +189,9 @@ struct YAMLComposer {
         case YAML_SCANNER_ERROR where problem == "found character that cannot start any token":
             let character = state.buffer.pointer.map { String(Unicode.Scalar($0.pointee)) } ?? ""
             return YAMLError(YAMLNode.Mark(state.problem_mark), "text that starts with “\(character)” must be quoted")
+        // libyaml skips it, but counts it as indentation.
+        case YAML_PARSER_ERROR where line(of: YAMLNode.Mark(state.problem_mark)).starts(with: "\u{FEFF}".utf8):
+            return YAMLError(YAMLNode.Mark(state.problem_mark), Self.refusal(of: "\u{FEFF}", "in the indentation"))
         default:
             if let advice = Self.adviceAtBeginning[problem] {
                 return YAMLError(YAMLNode.Mark(state.context_mark), advice)

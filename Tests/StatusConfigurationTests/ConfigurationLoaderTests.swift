@@ -90,6 +90,29 @@ import Testing
             ])
     }
 
+    @Test("an entry that replaces one of statusctl init is no warning; one that is replaced again is")
+    func replacedInitialEntry() throws {
+        try folder.write("servers: { disk-root: { push: true } }\n", to: "conf.d/00-init.yaml")
+        try folder.write("servers: { disk-root: { notify: true } }\n", to: "conf.d/a.yaml")
+        #expect(try folder.load().problems == [])
+        try folder.write("servers: { disk-root: { push: true } }\n", to: "conf.d/b.yaml")
+        #expect(try folder.load().problems.count == 1)
+    }
+
+    @Test("a file or a folder that everybody may write is a warning")
+    func writable() throws {
+        try folder.write("servers: { a: { push: true } }\n")
+        try folder.write("servers: { b: { push: true } }\n", to: "conf.d/b.yaml")
+        #expect(try folder.load().problems == [])
+        for (name, mode) in [("statusd.yaml", 0o666), ("conf.d/b.yaml", 0o646), ("conf.d", 0o777), ("conf.d", 0o1777)] {
+            let path = "\(folder.path)/\(name)"
+            #expect(chmod(path, mode_t(mode)) == 0)
+            let advice = "everybody may write it, and so run programs as plugins; run “chmod o-w \(path)”"
+            #expect(try folder.load().problems.map(\.description) == ["\(path): \(advice)"])
+            chmod(path, 0o755)
+        }
+    }
+
     @Test("selecting an unconfigured server is reported with its line, unless all posts are accepted")
     func selectsNobody() throws {
         try folder.write("servers: { db: { push: true } }\nselect: web")

@@ -167,15 +167,15 @@ import Testing
             ),
             (
                 "exec: [/p/check_tcp, -H 127.0.0.1]",
-                "“-H 127.0.0.1” is one argument; write two if the plugin expects two"
+                "“-H 127.0.0.1” is one argument; write -H, 127.0.0.1, or quote it if it is one"
             ),
             (
                 "exec: [/bin/echo, “hi”]",
-                "““” is a part of the argument; quotes are \" and '"
+                "the quotes of “hi” are part of the argument; write straight ones, \" or '"
             ),
             (
                 "file: { path: /srv/**/flag, exists: false }",
-                "“**” in “path” stands for itself; the only patterns are *, ? and […] of glob(7)"
+                "“**” in “path” means “*” and does not go into folders below; write a pattern for each depth"
             ),
             (
                 "file: /srv/db-%Y.dump",
@@ -215,11 +215,38 @@ import Testing
     }
 
     @Test(
+        "what is no pattern in the path of a file is named",
+        arguments: [
+            ("/x/@(a|b).dump", "@(a|b).dump"), ("/x/db.+(old|new)", "db.+(old|new)"), ("/x/[abc", "[abc"),
+            ("/x/db-%Y-%m.dump", "db-%Y-%m.dump"), ("/x/db-$(date +%F).dump", "db-$(date +%F).dump"),
+            ("/x/${DAY}/a", "${DAY}"), ("/x/~/a", "~"), ("/x/{1..9}.dump", "{1..9}"), ("/x/a-{b,c}", "{b,c}"),
+        ])
+    func literals(_ path: String, _ part: String) throws {
+        let problems = try load("servers:\n  a: { file: { path: \"\(path)\", exists: false } }\n").problems
+        let reason = "“\(part)” in “path” stands for itself; the only patterns are *, ? and […] of glob(7)"
+        #expect(problems.map(\.reason) == [reason])
+    }
+
+    @Test(
+        "statuses that are never seen, because redirects are followed, are all named",
+        arguments: [
+            ("301", "301"), ("[200, 307-308]", "307-308"), ("[301, 302]", "301, 302"), ("300-399", "300-399"),
+            ("[300, 303]", "303"), ("[300-302, 200]", "300-302"),
+        ])
+    func redirects(_ status: String, _ shown: String) throws {
+        let problems = try load("servers:\n  a: { http: { url: http://a, status: \(status) } }\n").problems
+        let reason = "“status: \(shown)” is never seen, because redirects are followed; add “redirects: 0” to expect it"
+        #expect(problems.map(\.reason) == [reason])
+    }
+
+    @Test(
         "a value that means what it seems to is no warning",
         arguments: [
             "exec: [/p/check_load, -w, \"5,4,3\"]", "exec: [/p/check, 5, 4, 3]", "exec: [/p/check,-w,a,b]",
             "exec: [/bin/echo,-w,5,-c,10]",
             "exec: [/bin/sh, -c, 'exit 1', '|', $HOME]", "exec: [/p/check, '$', 'a|b', '5', '4']",
+            "exec: [/p/check, '-H 127.0.0.1', \"“hi”\", a - b, -]",
+            "file: \"/x/[abc]*/[]]/a[!]]\"", "file: '/x/\\[a'", "file: /x/a%20b", "file: /x/a(b)", "file: '/x/a**'",
             "file: \"/x/{a}/b.flag\"", "file: /x/a$b", "http: { url: http://a, status: 301, redirects: 0 }",
             "http: { url: http://a, status: 200-399 }", "http: { url: http://a, status: [200, 304] }",
         ])

@@ -18,4 +18,16 @@ package enum SystemFile {
         while case let count = fread(&chunk, 1, chunk.count, file), count > 0 { bytes += chunk[..<count] }
         return String(decoding: bytes, as: UTF8.self)
     }
+
+    /// Returns a path without links; if it leads to nothing, the path of the first part that is missing or closed.
+    ///
+    /// This is realpath(3) of the GNU C library, which also says where it failed.
+    package static func target(of path: String) -> String {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
+            guard let start = buffer.baseAddress else { return path }
+            buffer.initialize(repeating: 0)
+            let isFound = realpath(path, start) != nil
+            return isFound || [ENOENT, EACCES].contains(errno) ? String(cString: start) : path
+        }
+    }
 }

@@ -48,7 +48,7 @@ enum InitCommand {
                 ProgramOutput.systemctl("show --all '*.service' '*.timer' -p \(HostSurvey.properties)"))
             survey.readDisks(
                 SystemFile.text(at: "/proc/self/mounts") ?? "", fstab: SystemFile.text(at: "/etc/fstab") ?? ""
-            ) { ServiceUser.executor.obstacle(to: $0) == nil }
+            ) { ServiceSandbox.executor.obstacle(to: $0) == nil }
             return survey
         }
         let configuration = InitialConfiguration(

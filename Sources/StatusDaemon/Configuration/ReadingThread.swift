@@ -12,6 +12,8 @@ import StatusWorkers
 final class ReadingThread {
     private let location: ConfigurationLocation
     private let timeout: Duration
+    /// Whether plugins run in the executor's service.
+    private let hasExecutor: Bool
     /// Whether a thread is still reading, perhaps after its timeout.
     private var isReading = false
     /// The result of the last reading.
@@ -26,8 +28,9 @@ final class ReadingThread {
     }
 
     /// Creates a reader of the files at `location`; each reading has this timeout.
-    init(location: ConfigurationLocation, timeout: Duration = .seconds(10)) {
+    init(location: ConfigurationLocation, hasExecutor: Bool = false, timeout: Duration = .seconds(10)) {
         self.location = location
+        self.hasExecutor = hasExecutor
         self.timeout = timeout
     }
 
@@ -45,9 +48,9 @@ final class ReadingThread {
                 unanswered("an earlier attempt still waits; check which file or user database does not answer"))
         }
         isReading = true
-        let result = await BlockingThread.run(within: timeout) { [location, former] in
+        let result = await BlockingThread.run(within: timeout) { [location, hasExecutor, former] in
             defer { EventLoop.perform { self.readingEnded() } }
-            return Self.read(location, after: former)
+            return Self.read(location, hasExecutor, after: former)
         }
         if case .success(let read) = result, !isTrial { former = read }
         return result
@@ -68,10 +71,11 @@ final class ReadingThread {
     }
 
     private nonisolated static func read(
-        _ location: ConfigurationLocation, after former: ReadConfiguration?
+        _ location: ConfigurationLocation, _ hasExecutor: Bool, after former: ReadConfiguration?
     ) -> Result<ReadConfiguration, Failure> {
         do throws(Problem) {
-            let loaded = try ConfigurationLoader(location: location).load(after: former?.files ?? UsableFiles())
+            var loaded = try ConfigurationLoader(location: location).load(after: former?.files ?? UsableFiles())
+            if hasExecutor { loaded.warnOfHiddenArguments() }
             let accounts = Accounts(
                 of: loaded.configuration.servers.values.compactMap(\.source), before: former?.accounts ?? Accounts())
             return .success(ReadConfiguration(loaded, accounts, warnings: lacks(loaded.configuration)))

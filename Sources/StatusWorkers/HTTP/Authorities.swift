@@ -40,6 +40,7 @@ struct Authorities {
     }
 
     private static func check(_ path: String) throws(HTTPFailure) {
+        if let reason = HiddenFolders.current.reason(for: path) { throw failure(path, reason) }
         // libcurl would wait for the writer of a pipe.
         if let status = status(path) {
             guard status.st_mode & S_IFMT == S_IFREG else { throw failure(path, "not a regular file") }

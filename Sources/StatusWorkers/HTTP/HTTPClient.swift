@@ -30,11 +30,10 @@ final class HTTPClient {
             let lifetime = try authorities.lifetime(for: request)
             let transfer = try HTTPTransfer(request, authoritiesLifetime: lifetime, curl)
             let code = try run(transfer, within: request.timeout)
-            guard let problem = transfer.certificateProblem(code) else {
-                return transfer.placed(transfer.outcome(code))
-            }
+            guard let problem = transfer.certificateProblem(code) else { return transfer.outcome(code) }
             let certificates = problem.isInCertificate ? inspect(transfer) : []
-            return transfer.placed(.unexpected(reason: problem.reason(for: transfer.lastHost, certificates)))
+            return HTTPOutcome.unexpected(reason: problem.reason(for: transfer.lastHost, certificates))
+                .after(transfer.redirect)
         } catch {
             return error.outcome
         }

@@ -12,6 +12,12 @@ public enum HTTPOutcome: JSONStructure, Equatable {
     /// The request could not be made because this host lacks a resource; the state of the server is unknown.
     case notMade(reason: String)
 
+    /// Returns the outcome with the address that redirects led to in its reason, if there are both.
+    func after(_ redirect: String?) -> HTTPOutcome {
+        guard let redirect, case .unexpected(let reason) = self else { return self }
+        return .unexpected(reason: "after a redirect to \(redirect): \(reason)")
+    }
+
     public init(from reader: inout JSONReader) throws(JSONError) {
         var (outcome, statusCode, duration): (HTTPOutcome?, Int?, Duration) = (nil, nil, .zero)
         try reader.object { name, reader throws(JSONError) in

@@ -56,7 +56,7 @@ extension HTTPTransfer {
     private var timeoutReason: String {
         let time = TimeSpan.text(request.timeout)
         if hasBegun, !isHeaderComplete, !isIntermediate, !isExpected {
-            return "expected \(expectedCodes), got \(statusCode), and its header was not complete within \(time)"
+            return "\(unexpectedCode), and its header was not complete within \(time)"
         }
         if hasBegun { return "the response was not complete within \(time)" }
         return isFound ? "no answer within \(time)" : "\(FailedLookUp(host: lastHost, unansweredFor: time))"

@@ -3,6 +3,7 @@
 import CCurl
 import Glibc
 import SourceKinds
+import StatusModel
 
 extension HTTPTransfer {
     var statusCode: Int { handle.number(CURLINFO_RESPONSE_CODE) }
@@ -36,13 +37,15 @@ extension HTTPTransfer {
     /// Judges a response, except for its body.
     func judgeHeader() {
         if !isExpected {
-            decide(.unexpected(reason: "expected \(expectedCodes), got \(statusCode)"))
+            decide(.unexpected(reason: unexpectedCode))
         } else if hasCoding {
             decide(.unexpected(reason: Self.unrequestedCoding))
         } else if request.contains == nil {
             decideAsExpected()
         }
     }
+
+    var unexpectedCode: String { "expected \(HTTPSettings.text(of: request.statusCodes)), got \(statusCode)" }
 
     var isExpected: Bool { request.statusCodes.contains { $0.contains(statusCode) } }
 
@@ -66,6 +69,27 @@ extension HTTPTransfer {
 
     /// Returns the outcome of a transfer that the certificate did not end.
     func outcome(_ code: CURLcode) -> HTTPOutcome {
+        switch code {
+        // These reasons name the host, or are about the redirect itself.
+        case CURLE_COULDNT_RESOLVE_HOST, CURLE_TOO_MANY_REDIRECTS, CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL:
+            result(code)
+        case CURLE_OPERATION_TIMEDOUT where !hasBegun && !isFound: result(code)
+        default: result(code).after(redirect)
+        }
+    }
+
+    /// The address that redirects have led to; nil without a redirect.
+    ///
+    /// It has neither credentials nor a query, which may be secret.
+    var redirect: String? {
+        guard handle.number(CURLINFO_REDIRECT_COUNT) > 0 else { return nil }
+        let address = lastURL.prefix { !"?#".contains($0) }.split(separator: "/", omittingEmptySubsequences: false)
+        guard address.count > 2 else { return nil }
+        let host = address[2].split(separator: "@").suffix(1)
+        return VisibleText.excerpt((address[..<2] + host + address[3...]).joined(separator: "/"), bytes: 100)
+    }
+
+    private func result(_ code: CURLcode) -> HTTPOutcome {
         let isComplete = code == CURLE_OK || code == CURLE_WRITE_ERROR && isBodyCut
         // libcurl treats a closed connection like the end of the header.
         if isComplete, isHeaderComplete, verdict == nil { judgeHeader() }
@@ -83,10 +107,5 @@ extension HTTPTransfer {
     static func contains(_ bytes: [UInt8], _ text: String, from start: Int = 0) -> Bool {
         let part = Array(text.utf8)
         return bytes[max(0, start)...].withUnsafeBytes { memmem($0.baseAddress, $0.count, part, part.count) != nil }
-    }
-
-    var expectedCodes: String {
-        request.statusCodes.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)-\($0.upperBound)" }
-            .joined(separator: ", ")
     }
 }

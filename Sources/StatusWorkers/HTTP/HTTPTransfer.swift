@@ -179,18 +179,6 @@ final class HTTPTransfer {
         return isHeaderTooLarge ? 0 : line.count
     }
 
-    /// An outcome with the place to which the request was redirected, unless it names that already.
-    func placed(_ outcome: HTTPOutcome) -> HTTPOutcome {
-        guard case .unexpected(let reason) = outcome, handle.number(CURLINFO_REDIRECT_COUNT) > 0,
-            !reason.contains("redirect"), !reason.contains(lastHost)
-        else { return outcome }
-        let curl = handle.curl
-        let scheme = curl.part(CURLUPART_SCHEME, of: lastURL) ?? "http"
-        let port = curl.part(CURLUPART_PORT, of: lastURL).map { ":\($0)" } ?? ""
-        let path = (curl.part(CURLUPART_PATH, of: lastURL) ?? "").prefix(100)
-        return .unexpected(reason: "\(reason), after a redirect to \(scheme)://\(lastHost)\(port)\(path)")
-    }
-
     /// The last URL, after redirects.
     var lastURL: String {
         let url = handle.string(CURLINFO_EFFECTIVE_URL)

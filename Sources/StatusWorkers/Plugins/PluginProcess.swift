@@ -39,7 +39,10 @@ struct PluginProcess {
 
     private static func reason(_ failure: ProcessStart.Failure, for path: String) -> String {
         var status = stat()
-        if stat(path, &status) != 0 { return SystemErrorText.text(of: errno) }
+        if stat(path, &status) != 0 {
+            let number = errno
+            return HiddenFolders.current.reason(for: path) ?? SystemErrorText.text(of: number)
+        }
         if status.st_mode & S_IFMT != S_IFREG { return "not a regular file" }
         if failure.number == ENOENT { return "interpreter not found, or the first line ends in a carriage return" }
         // The kernel refuses programs with capabilities that the sandbox does not allow (capabilities(7)).

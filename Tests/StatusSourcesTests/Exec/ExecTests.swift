@@ -17,6 +17,36 @@ import Testing
     }
 
     @Test(
+        "an argument that names what the service's plugins do not see is found, also in a script or an option",
+        arguments: [
+            ("/run/reboot-required", "/run/reboot-required", "TemporaryFileSystem=", "/run"),
+            ("/run", "/run", "TemporaryFileSystem=", "/run"),
+            ("/var/run/mysqld/mysqld.sock", "/var/run/mysqld/mysqld.sock", "TemporaryFileSystem=", "/run"),
+            ("/dev/shm", "/dev/shm", "TemporaryFileSystem=", "/dev/shm"),
+            ("/dev/sda", "/dev/sda", "PrivateDevices=", "/dev"),
+            ("-p/dev/shm/x", "/dev/shm/x", "TemporaryFileSystem=", "/dev/shm"),
+            ("--path=/tmp", "/tmp", "PrivateTmp=", "/tmp"),
+            ("[ -e /var/tmp/a ] && exit 2", "/var/tmp/a", "PrivateTmp=", "/var/tmp"),
+            ("if [ -e '/run/a' ]; then exit 1; fi", "/run/a", "TemporaryFileSystem=", "/run"),
+            ("/var/lib/statusd/state", "/var/lib/statusd/state", "InaccessiblePaths=", "/var/lib/statusd"),
+        ])
+    func hiddenArguments(_ argument: String, _ path: String, _ setting: String, _ folder: String) {
+        let settings = ExecSettings(command: ["/bin/check", "-f", argument])
+        let reason = "\(setting) of statusd-executor.service hides \(folder)"
+        #expect(settings.hiddenArgument == "the plugin does not see the host's \(path): \(reason)")
+    }
+
+    @Test(
+        "other arguments are visible to plugins",
+        arguments: [
+            "/dev/null", "x 2>/dev/null", "/dev/tcp/127.0.0.1/80", "/dev/log", "/run/systemd/notify", "/srv/run/a", "/",
+            "http://localhost/run/a", "/runner", "/home/a", "-", "",
+        ])
+    func visibleArguments(_ argument: String) {
+        #expect(ExecSettings(command: ["/bin/check", argument]).hiddenArgument == nil)
+    }
+
+    @Test(
         "invalid settings are refused",
         arguments: [
             "/bin/true", "[]", "[/bin/a, \(String(repeating: "x", count: 16_384))]", "[check_disk]", "[/bin/a, [b]]",

@@ -3,6 +3,7 @@
 import Foundation
 import SourceKinds
 import StatusModel
+import StatusWorkers
 import Testing
 
 @testable import StatusSources
@@ -67,28 +68,54 @@ import Testing
         #expect(throws: CheckFailure.self) { try check("*/flag", exists: true) }
     }
 
-    @Test("what the sandbox of the service hides may exist, also where a link leads there")
-    func hiddenFolders() throws {
-        let mounts = """
-            24 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
-            95 24 8:1 /tmp/systemd-private-0f-statusd.service-Xy/tmp /tmp rw - ext4 /dev/sda1 rw
-            96 24 8:1 /var/tmp/systemd-private-0f-statusd.service-Zz/tmp /var/tmp rw - ext4 /dev/sda1 rw
-            97 24 0:5 / /dev rw,nosuid,noexec - tmpfs tmpfs rw,mode=755
-            98 97 0:6 / /dev/shm rw,nosuid,nodev - tmpfs tmpfs rw
-            99 24 0:7 / /proc rw,nosuid - proc proc rw,hidepid=invisible,subset=pid
-            """
-        let hidden = HiddenFolders(mounts: mounts)
-        #expect(hidden.reason(for: "/tmp/flag") == "PrivateTmp= of the service hides /tmp")
-        #expect(hidden.reason(for: "/var/tmp/a/b") == "PrivateTmp= of the service hides /var/tmp")
-        #expect(hidden.reason(for: "/dev/console-2") == "PrivateDevices= of the service hides /dev")
-        #expect(hidden.reason(for: "/proc/nothing") == "ProtectProc= or ProcSubset= of the service hides /proc")
-        for path in ["/tmpfiles/flag", "/srv/tmp/flag", "/dev/shm/flag"] { #expect(hidden.reason(for: path) == nil) }
-        try write("a")
-        try FileManager.default.createSymbolicLink(atPath: "\(folder)/link", withDestinationPath: "/tmp/nothing-here")
-        try FileManager.default.createSymbolicLink(atPath: "\(folder)/folder", withDestinationPath: "/var/tmp")
-        #expect(hidden.reason(for: "\(folder)/link") == "PrivateTmp= of the service hides /tmp")
-        #expect(hidden.reason(for: "\(folder)/folder/nothing") == "PrivateTmp= of the service hides /var/tmp")
-        let host = HiddenFolders(mounts: "24 1 8:1 / / rw - ext4 /dev/sda1 rw\n25 24 0:5 / /dev rw - tmpfs tmpfs rw")
-        for path in ["/tmp/flag", "/dev/flag"] { #expect(host.reason(for: path) == nil) }
+    /// Mounts of a service that has its own folder in the place of `hidden` of the test's folder.
+    private var mounts: String {
+        "96 24 8:1 /tmp/systemd-private-0f-statusd.service-Xy/tmp \(folder)/hidden rw - ext4 /dev/sda1 rw"
+    }
+
+    @Test(
+        "whatever leads into a folder that the service hides, also through links and patterns, is not absent",
+        arguments: [
+            ("hidden/a", "hidden/a"), ("hidden/a/b", "hidden/a/b"), ("hidden/*", "hidden"), ("hid*/a", "hidden/a"),
+            ("hid*/*/a", "hidden"), ("link", "link"), ("folder/a", "folder/a"), ("folder/*", "folder"),
+            ("f*r/a", "folder/a"), ("op*/up/a", "open/up/a"), ("lin[k]", "link"),
+            ("open/../hidden/a", "open/../hidden/a"),
+        ], [true, false])
+    func hiddenFolders(_ path: (String, String), exists: Bool) throws {
+        let files = FileManager.default
+        try files.createDirectory(atPath: "\(folder)/hidden", withIntermediateDirectories: true)
+        try files.createSymbolicLink(atPath: "\(folder)/link", withDestinationPath: "\(folder)/hidden/flag")
+        try files.createSymbolicLink(atPath: "\(folder)/folder", withDestinationPath: "hidden")
+        try files.createSymbolicLink(atPath: "\(folder)/open/up", withDestinationPath: "../folder")
+        var settings = FileSettings(path: "\(folder)/\(path.0)")
+        settings.exists = exists
+        let reason = "PrivateTmp= of the service hides \(folder)/hidden"
+        #expect(
+            FileFinding.find(settings, hidden: HiddenFolders(mounts: mounts))
+                == .unknown(path: "\(folder)/\(path.1)", reason))
+    }
+
+    @Test("next to a hidden folder, and without a sandbox, a missing file is absent")
+    func visible() {
+        for path in ["a", "hiddenfiles/a", "open/*", "op*/a"] {
+            let settings = FileSettings(path: "\(folder)/\(path)")
+            for mounts in ["", mounts] {
+                #expect(FileFinding.find(settings, hidden: HiddenFolders(mounts: mounts)) == .missing())
+            }
+        }
+    }
+
+    @Test("the text about a missing file says where its link leads")
+    func danglingLinks() throws {
+        try FileManager.default.createSymbolicLink(atPath: "\(folder)/dangling", withDestinationPath: "nowhere")
+        try FileManager.default.createSymbolicLink(atPath: "\(folder)/up", withDestinationPath: "open")
+        for (path, target) in [("dangling", "nowhere"), ("dangling/a", "nowhere"), ("up/../dangling", "nowhere")] {
+            let text = "no such file: \(folder)/\(path); its link leads to \(folder)/\(target), which does not exist"
+            #expect(try check(path, exists: true) == CheckResult(.critical, text))
+            #expect(try check(path, exists: false) == CheckResult(.ok, text))
+        }
+        for path in ["open/a", "up/a", "up//a", "open/../a"] {
+            #expect(try check(path, exists: true).text == "no such file: \(folder)/\(path)")
+        }
     }
 }

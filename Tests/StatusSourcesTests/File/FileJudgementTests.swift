@@ -22,8 +22,8 @@ import Testing
     @Test("a file must exist, or must not")
     func existence() throws {
         #expect(try judge(.found(file)) == CheckResult(.ok, "db.dump: exists"))
-        #expect(try judge(.missing) == CheckResult(.critical, "no such file: /backup/db.dump"))
-        #expect(try judge(.missing, exists: false) == CheckResult(.ok, "no such file: /backup/db.dump"))
+        #expect(try judge(.missing()) == CheckResult(.critical, "no such file: /backup/db.dump"))
+        #expect(try judge(.missing(), exists: false) == CheckResult(.ok, "no such file: /backup/db.dump"))
         #expect(try judge(.found(file), exists: false) == CheckResult(.critical, "db.dump exists"))
     }
 

@@ -4,6 +4,7 @@
 import os
 import pathlib
 import pwd
+import shutil
 import signal
 import time
 
@@ -64,6 +65,37 @@ def shared_memory():
     with service(configuration=plugin("head -c 100M /dev/zero 2>&1 > /dev/shm/statusd-test\nls /dev/shm/statusd-test")):
         found("No space left on device")
         assert not os.path.exists("/dev/shm/statusd-test")
+
+
+@test("a plugin has its own /run, /dev/shm, /dev and /tmp: verify and reload warn of such arguments; BindReadOnlyPaths= shows a folder")
+def own_folders():
+    names = {"/run/statusd-plugin/flag": "TemporaryFileSystem=", "/dev/shm/statusd-plugin": "TemporaryFileSystem=", "/tmp/statusd-plugin": "PrivateTmp=", "/dev/console": "PrivateDevices="}
+    pathlib.Path("/run/statusd-plugin").mkdir()
+    for name in list(names)[:3]:
+        pathlib.Path(name).touch()
+    configuration = "defaults: { interval: 1h }\nservers:\n" + "".join(
+        f"  s{number}: {{ exec: [/bin/sh, -c, '[ -e {name} ] && echo seen || echo unseen'] }}\n" for number, name in enumerate(names))
+    try:
+        with service(configuration=configuration):
+            warned = run("/usr/bin/statusctl", "verify")
+            reloaded = run("/usr/bin/statusctl", "reload")
+            for number, (name, setting) in enumerate(names.items()):
+                contains(statusctl("refresh", f"s{number}"), "unseen")
+                for result in warned, reloaded:
+                    equal(result.status, 0, result.err)
+                    contains(result.err, f"server s{number}: the plugin does not see the host's {name}: {setting} of statusd-executor.service hides ", "; follow it with “file”, or see “Plugins” in statusd(8)")
+            # A daemon that was started by hand runs plugins without a sandbox.
+            draft = pathlib.Path("/etc/statusd-draft.yaml")
+            draft.write_text(configuration)
+            equal(run("/usr/bin/statusctl", "verify", draft).err, "")
+            draft.unlink()
+        with service(configuration=configuration, executor_drop_in="[Service]\nBindReadOnlyPaths=/run/statusd-plugin\n"):
+            contains(statusctl("refresh", "s0"), ": seen")
+            contains(statusctl("refresh", "s1"), "unseen")
+    finally:
+        shutil.rmtree("/run/statusd-plugin")
+        os.unlink("/dev/shm/statusd-plugin")
+        os.unlink("/tmp/statusd-plugin")
 
 
 @test("the daemon itself cannot write its configuration either")

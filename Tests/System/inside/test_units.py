@@ -691,3 +691,36 @@ def files():
                 raise AssertionError(warnings)
     finally:
         shutil.rmtree(folder)
+
+
+@test("a file that the service cannot see is failed, and neither missing nor ok, also through links and patterns")
+def hidden_files():
+    folder = pathlib.Path("/opt/statusd-test")
+    # The setting that each path leads to.
+    paths = {"/proc/loadavg": "ProcSubset=", "/proc/load*": "ProcSubset=", "/proc/sys/kernel/panic": "ProcSubset=", "/dev/console": "PrivateDevices=",
+             "/dev/disk/by-label/x": "PrivateDevices=", "/dev/sd?": "PrivateDevices=", "/dev/mqueue/x": "PrivateDevices=", "/home/x": "ProtectHome=", "/root/x": "ProtectHome=",
+             "/run/user/0/x": "ProtectHome=", "/var/run/user/0/x": "ProtectHome=", "/tmp/statusd-test": "PrivateTmp=", "/tmp*/statusd-test": "PrivateTmp=", "/var/tmp/*": "PrivateTmp=",
+             f"{folder}/file": "PrivateTmp=", f"{folder}/folder/*": "PrivateTmp=", f"{folder}/fold*/statusd-test": "PrivateTmp=", f"{folder}/load": "ProcSubset="}
+    visible = {"/dev/null": True, "/dev/shm/statusd-test": False, "/run/statusd-none": False, "/usr/lib/statusd-test": False, f"{folder}/none*": False}
+    folder.mkdir()
+    (folder / "file").symlink_to("/tmp/statusd-test")
+    (folder / "folder").symlink_to("/tmp")
+    (folder / "load").symlink_to("/proc/loadavg")
+    pathlib.Path("/tmp/statusd-test").touch()
+    servers = "".join(f"  {kind}{number}: {{ file: {{ path: '{path}', exists: {kind == 'is'} }} }}\n" for number, path in enumerate([*paths, *visible]) for kind in ("is", "no"))
+    authority = "  web: { http: { url: 'https://127.0.0.1:9/', ca: /tmp/statusd-test } }\n  plugin: { exec: [/run/statusd-test] }\n"
+    try:
+        with service(configuration=f"defaults: {{ interval: 1h }}\nservers:\n{servers}{authority}".replace("True", "true").replace("False", "false")):
+            for number, (path, setting) in enumerate(paths.items()):
+                for kind in "is", "no":
+                    name = f"{kind}{number}"
+                    message = eventually(lambda: (found := describe(name))["phase"] == "failed" and found["message"], f"{path} failed")
+                    contains(message, "cannot access", f"{setting}", "of the service hides")
+            for number, (path, exists) in enumerate(visible.items(), len(paths)):
+                for kind, level in ("is", "ok" if exists else "critical"), ("no", "critical" if exists else "ok"):
+                    eventually(lambda: (describe(f"{kind}{number}").get("status") or {}).get("level") == level, f"{path} {level}")
+            contains(run("/usr/bin/statusctl", "refresh", "web").err, "cannot read certificates from /tmp/statusd-test: PrivateTmp= of the service hides /tmp")
+            contains(run("/usr/bin/statusctl", "refresh", "plugin").err, "cannot run /run/statusd-test: TemporaryFileSystem= of the service hides /run")
+    finally:
+        shutil.rmtree(folder)
+        os.unlink("/tmp/statusd-test")

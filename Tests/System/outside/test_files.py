@@ -80,7 +80,7 @@ def replaced():
         (daemon.folder / "two" / "a").touch()
         becomes(daemon, "ok", "a: exists")
         (daemon.folder / "two").rename(daemon.folder / "three")
-        becomes(daemon, "critical", "no such file: {}/link/a")
+        becomes(daemon, "critical", "no such file: {0}/link/a; its link leads to {0}/two, which does not exist")
 
 
 @test("directories of the path that are moved, removed, created or linked again are noticed at once")

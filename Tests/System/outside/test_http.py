@@ -113,20 +113,6 @@ def other_redirections():
         assert "/end" not in [path for _, path, _ in requests], requests
 
 
-@test("http: after a redirect, the reason says whose it is")
-def reason_after_redirect():
-    def answer(method, path, headers):
-        yield response(404) if path == "/gone" else response(302, Location=path[4:])
-
-    with answering(answer) as ((port,), _):
-        url = f"http://127.0.0.1:{port}"
-        with Daemon(once(f"gone: {{ http: '{url}/to//gone' }}",
-                         f"closed: {{ http: '{url}/to/http://user:secret@127.0.0.1:1/x?key=secret' }}")) as daemon:
-            expect(daemon, "gone", "critical", f"expected 200-299, got 404, after a redirect to http://127.0.0.1:{port}/gone")
-            expect(daemon, "closed", "critical", "connection refused, after a redirect to http://127.0.0.1:1/x")
-            assert "secret" not in daemon.text("closed")
-
-
 @test("http: a cookie that a redirect sets is sent to its site, and forgotten with the end of the check")
 def cookies():
     def answer(method, path, headers):

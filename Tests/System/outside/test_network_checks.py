@@ -364,6 +364,50 @@ def strange_redirection():
             expect(daemon, "wrong", "critical", "redirected to an invalid URL")
 
 
+@contextlib.contextmanager
+def answering(status, address):
+    """A server that answers each request with this status and location."""
+    def answer(connection):
+        with connection:
+            connection.recv(4096)
+            connection.sendall(f"HTTP/1.1 {status} X\r\nLocation: {address}\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody".encode())
+
+    with listener(answer) as port:
+        yield f"http://127.0.0.1:{port}/"
+
+
+@test("http: after a redirect, the reason of a failure says where it led, without credentials and queries")
+def redirect_target():
+    with Certificates() as authority, web(authority.self_signed("own", "localhost")) as secure, web() as plain:
+        targets = {"refused": f"http://127.0.0.1:{refused_port()}/a", "secure": f"https://localhost:{secure.port}/", "missing": f"http://user:secret@127.0.0.1:{plain.port}/status/404/?token=secret#x"}
+        reasons = {"refused": f"after a redirect to {targets['refused']}: connection refused", "secure": f"after a redirect to {targets['secure']}: certificate is self-signed",
+                   "missing": f"after a redirect to http://127.0.0.1:{plain.port}/status/404/: expected 200-299, got 404"}
+        with contextlib.ExitStack() as stack:
+            urls = {name: stack.enter_context(answering(302, target)) for name, target in targets.items()}
+            with Daemon(once(*(f"{name}: {{ http: '{url}' }}" for name, url in urls.items()), f"direct: {{ http: 'http://127.0.0.1:{plain.port}/status/404' }}")) as daemon:
+                for name, reason in reasons.items():
+                    expect(daemon, name, "critical", reason)
+                    assert "secret" not in daemon.ctl("status", name, "--json").out, name
+                expect(daemon, "direct", "critical", "expected 200-299, got 404")
+                assert "redirect" not in daemon.ctl("status", "direct").out
+
+
+@test("http: only 301, 302, 303, 307 and 308 are followed; other statuses with a location are responses")
+def followed():
+    statuses = {300: False, 301: True, 302: True, 303: True, 304: False, 305: False, 306: False, 307: True, 308: True, 399: False}
+    with web() as target, contextlib.ExitStack() as stack:
+        servers = []
+        for status in statuses:
+            url = stack.enter_context(answering(status, f"http://127.0.0.1:{target.port}/"))
+            first = stack.enter_context(answering(302, url))
+            servers += [f"own{status}: {{ http: {{ url: '{url}', status: {status} }} }}", f"last{status}: {{ http: {{ url: '{first}', status: {status} }} }}", f"any{status}: {{ http: '{url}' }}"]
+        with Daemon(once(*servers)) as daemon:
+            for status, follows in statuses.items():
+                for kind in "own", "last":
+                    expect(daemon, f"{kind}{status}", *(("critical", f"expected {status}, got 200") if follows else ("ok", f"HTTP {status}")))
+                expect(daemon, f"any{status}", *(("ok", "HTTP 200") if follows else ("critical", f"expected 200-299, got {status}")))
+
+
 @test("http: an endless header is reported as such, in the same words each time")
 def endless_header():
     def answer(connection):
@@ -578,9 +622,13 @@ def many_names():
                 expect(daemon, f"n{number}", "ok", "HTTP 200 in ")
 
 
-@test("http: without libcurl a server fails, and says what to install")
+@test("http: without libcurl a server fails, and says what to install; verify and a reload warn once, with the names")
 def no_libcurl():
     folder = pathlib.Path(tempfile.mkdtemp())
+    twenty = once(*(f"w{number:02}: {{ http: 'http://127.0.0.1:9/' }}" for number in range(20)))
+    with Daemon(twenty) as daemon:
+        for command in ("verify", daemon.file), ("reload",):
+            equal(daemon.ctl(*command).err, "", "warnings with libcurl")
     try:
         (folder / "libcurl.so.4").write_text("no library")
         with Daemon(once("web: { http: 'http://127.0.0.1:9/' }"), prefix=("env", f"LD_LIBRARY_PATH={folder}")) as daemon:

@@ -17,12 +17,24 @@ public struct ExecSettings: SourceSettings {
     public init(command: [String]) { self.command = command }
 
     public var subjectParts: [String] { command }
-    public var requirements: [SourceRequirement] {
-        // Arguments may also be scripts.
-        let words = command.dropFirst().flatMap { $0.split { " \t\n\"'`;()<>|&=,".contains($0) } }
-        var paths: [String] = []
-        for word in words where word.hasPrefix("/") && !paths.contains(String(word)) { paths.append(String(word)) }
-        return [.program(command[0])] + paths.map { .visibleToPlugins($0) }
+    public var requirements: [SourceRequirement] { [.program(command[0])] }
+
+    /// Why a plugin of the executor's service does not see what an argument names on the host; nil if it sees all.
+    public var hiddenArgument: String? {
+        for argument in command.dropFirst() {
+            // The argument may also be a script, an option with a value, or a list.
+            for word in argument.split(whereSeparator: { " \t\n\"'`=:;,()<>|&${}".contains($0) }) {
+                let path = word.hasPrefix("-") ? word.drop { $0 != "/" } : word
+                // A link on all hosts.
+                let target = path.hasPrefix("/var/run/") || path == "/var/run" ? path.dropFirst(4) : path
+                // bash opens connections at these.
+                if target.hasPrefix("/dev/tcp/") || target.hasPrefix("/dev/udp/") { continue }
+                if let obstacle = ServiceSandbox.executor.obstacle(to: String(target)) {
+                    return "the plugin does not see the host's \(VisibleText.escape(String(path))): \(obstacle)"
+                }
+            }
+        }
+        return nil
     }
 
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> ExecSettings? {
@@ -54,16 +66,8 @@ public struct ExecSettings: SourceSettings {
             run = [node]
         }
         warn(ofList: run, with: &reader)
+        for node in nodes.dropFirst() { warn(ofTwo: node, with: &reader) }
         guard let path = nodes.first?.string, !shells.contains(where: path.hasSuffix) else { return }
-        for node in nodes.dropFirst() {
-            guard let text = node.string else { continue }
-            if text.hasPrefix("-"), text.contains(where: { $0 == " " }) {
-                reader.warn(
-                    at: node, "“\(VisibleText.escape(text))” is one argument; write two if the plugin expects two")
-            } else if let first = text.first, "“”„‘’".contains(first) {
-                reader.warn(at: node, "“\(first)” is a part of the argument; quotes are \" and '")
-            }
-        }
         if let node = nodes.dropFirst().first(where: isForShell), let text = node.string {
             reader.warn(
                 at: node,
@@ -81,6 +85,19 @@ public struct ExecSettings: SourceSettings {
             at: nodes[0],
             "“\(list)” is \(texts.count) arguments, the first of which is “\(VisibleText.escape(texts[0]))”; "
                 + "write \"\(list)\" in quotes if it is one")
+    }
+
+    /// Warns of `-H 127.0.0.1` and `“hi”` without quotes, which YAML takes for one text with a blank or with quotes.
+    private static func warn(ofTwo node: YAMLNode, with reader: inout SettingsReader) {
+        guard case .scalar(let text, isPlain: true) = node.content else { return }
+        let shown = VisibleText.escape(text)
+        if "“”„‘’«»".contains(where: { text.first == $0 }) {
+            reader.warn(at: node, "the quotes of \(shown) are part of the argument; write straight ones, \" or '")
+        } else if text.hasPrefix("-"), let blank = text.firstIndex(of: " ") {
+            let rest = VisibleText.escape(String(text[blank...].drop { $0 == " " }))
+            let option = VisibleText.escape(String(text[..<blank]))
+            reader.warn(at: node, "“\(shown)” is one argument; write \(option), \(rest), or quote it if it is one")
+        }
     }
 
     private static let shells = ["/sh", "/bash", "/dash", "/zsh", "/ksh", "/env"]

@@ -80,7 +80,11 @@ public struct FileSettings: SourceSettings {
             let code = String(last.value, radix: 16, uppercase: true)
             reader.warn(at: node, "“\(key)” ends with an invisible character, U+\(code), which is a part of the name")
         }
-        if let part = unexpanded(in: path) {
+        if path.split(separator: "/").contains("**") {
+            reader.warn(
+                at: node,
+                "“**” in “\(key)” means “*” and does not go into folders below; write a pattern for each depth")
+        } else if let part = unexpanded(in: path) {
             reader.warn(
                 at: node,
                 "\(part) in “\(key)” stands for itself; the only patterns are *, ? and […] of glob(7)")
@@ -88,7 +92,7 @@ public struct FileSettings: SourceSettings {
         return path
     }
 
-    /// The part of a path that a shell would replace, or match with any number of directories.
+    /// The part of a path that a shell would replace, or match by other rules.
     private static func unexpanded(in path: String) -> String? {
         if let open = path.firstIndex(of: "{"), let close = path[open...].firstIndex(of: "}"),
             path[open..<close].contains(where: { $0 == "," || $0 == "." })
@@ -103,13 +107,12 @@ public struct FileSettings: SourceSettings {
                 case "$": second.properties.isUppercase || second == "(" || second == "{"
                 case "%": second.properties.isAlphabetic
                 case "@", "+", "!": second == "("
-                case "*": second == "*"
                 case "\\": !"*?[".unicodeScalars.contains(second)
                 default: false
                 }
             }
-            let isOpen = part.contains("[") && !part.contains("]")
-            return isExpanded || isOpen || part.hasPrefix("~") || part.hasPrefix("$")
+            let isOpen = part.hasPrefix("[") || zip(scalars, scalars.dropFirst()).contains { $0 != "\\" && $1 == "[" }
+            return isExpanded || isOpen && !part.contains("]") || part.hasPrefix("~") || part.hasPrefix("$")
         }.map { VisibleText.escape("“\($0)”") }
     }
 }

@@ -62,8 +62,11 @@ extension FileSettings {
     func judge(_ finding: FileFinding, at now: Timestamp) throws(CheckFailure) -> CheckResult {
         switch finding {
         case .unknown(let path, let reason): throw CheckFailure("cannot access \(path): \(reason)")
-        case .missing:
-            CheckResult(exists ? .critical : .ok, hasPattern ? "no file matches \(path)" : "no such file: \(path)")
+        case .missing where hasPattern: CheckResult(exists ? .critical : .ok, "no file matches \(path)")
+        case .missing(let target):
+            CheckResult(
+                exists ? .critical : .ok,
+                "no such file: \(path)" + (target.map { "; its link leads to \($0), which does not exist" } ?? ""))
         case .found(let file): exists ? judge(file, at: now) : CheckResult(.critical, "\(file.name) exists")
         }
     }

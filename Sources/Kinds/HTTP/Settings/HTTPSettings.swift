@@ -75,22 +75,25 @@ extension HTTPSettings {
 
     /// Warns of status codes that a response never has.
     private func warnOfUnseen(at node: YAMLNode, with reader: inout SettingsReader) {
-        func text(_ range: ClosedRange<Int>) -> String {
-            range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound)-\(range.upperBound)"
-        }
         let redirections = statusCodes.filter { !Self.followed.isDisjoint(with: $0) && $0.lowerBound >= 300 }
         if redirects > 0, !redirections.isEmpty {
-            let codes = redirections.map(text).joined(separator: ", ")
+            let codes = Self.text(of: redirections)
             reader.warn(
                 at: node,
                 "“status: \(codes)” is never seen, because redirects are followed; add “redirects: 0” to expect it")
         }
         if let early = statusCodes.first(where: { $0.upperBound < 200 && !$0.contains(101) }) {
-            reader.warn(at: node, "“status: \(text(early))” is never seen, because another response follows")
+            reader.warn(at: node, "“status: \(Self.text(of: [early]))” is never seen, because another response follows")
         }
         if contains != nil, statusCodes.allSatisfy({ $0 == 204...204 || $0 == 304...304 }) {
             reader.warn(at: node, "“contains” is never found, because a response with that status has no body")
         }
+    }
+
+    /// Returns ranges of status codes as in the configuration: `200, 300-399`.
+    public static func text(of statusCodes: [ClosedRange<Int>]) -> String {
+        statusCodes.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)-\($0.upperBound)" }
+            .joined(separator: ", ")
     }
 
     private func checkLength(at node: YAMLNode, _ nodes: NodeReader) throws(Problem) {

@@ -41,8 +41,6 @@ public enum SourceRequirement: Equatable, Sendable {
     case readableFile(String)
     /// A path that the sandbox does not hide from the daemon; it need not exist.
     case visiblePath(String)
-    /// A path that the executor's sandbox does not hide from plugins; it need not exist.
-    case visibleToPlugins(String)
     /// The name or ID of a user.
     case user(String)
     /// A systemd unit, by its full name.

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The folders of the host that the installed services do not see.
+///
+/// They follow from the unit files in `packaging/systemd`, with which a test compares them.
+public struct ServiceSandbox: Sendable {
+    /// A setting of a service that hides a folder from it.
+    package struct Obstacle: Sendable {
+        package let folder: String
+        package let setting: String
+        /// The folders and files in it that are visible.
+        package var visible: [String] = []
+
+        static func list(_ setting: String, _ folders: [String]) -> [Obstacle] {
+            folders.map { Obstacle(folder: $0, setting: setting) }
+        }
+    }
+
+    /// The name of the service.
+    public let service: String
+    package let obstacles: [Obstacle]
+
+    /// The daemon's.
+    public static let daemon = ServiceSandbox(
+        service: "statusd.service",
+        obstacles: temporary + Obstacle.list("ProtectHome=", ["/home", "/root", "/run/user"]) + [
+            Obstacle(folder: "/proc", setting: "ProtectProc= or ProcSubset="), devices(with: ["/dev/shm"]),
+        ])
+
+    /// The plugins'.
+    public static let executor = ServiceSandbox(
+        service: "statusd-executor.service",
+        obstacles: temporary + Obstacle.list("TemporaryFileSystem=", ["/dev/shm"])
+            + Obstacle.list("InaccessiblePaths=", ["/var/lib/statusd"]) + [
+                Obstacle(
+                    folder: "/run", setting: "TemporaryFileSystem=",
+                    visible: [
+                        "/run/systemd/notify", "/run/systemd/journal", "/run/systemd/resolve", "/run/resolvconf",
+                        "/run/nscd", "/run/utmp",
+                    ]), devices(with: []),
+            ])
+
+    private static let temporary = Obstacle.list("PrivateTmp=", ["/tmp", "/var/tmp"])
+
+    /// - Parameter folders: the visible folders in addition to those that each service has.
+    private static func devices(with folders: [String]) -> Obstacle {
+        let devices = ["full", "log", "null", "ptmx", "random", "tty", "urandom", "zero"]
+        let links = ["fd", "stdin", "stdout", "stderr", "hugepages", "pts"]
+        return Obstacle(
+            folder: "/dev", setting: "PrivateDevices=", visible: (devices + links).map { "/dev/\($0)" } + folders)
+    }
+
+    /// The setting that hides a file; nil if none does.
+    ///
+    /// - Parameter path: the file's path, with all links resolved.
+    public func obstacle(to path: String) -> String? {
+        func isWithin(_ folder: String) -> Bool { (path + "/").hasPrefix(folder + "/") }
+        let obstacle = obstacles.first { isWithin($0.folder) && !$0.visible.contains(where: isWithin) }
+        return obstacle.map { "\($0.setting) of \(service) hides \($0.folder)" }
+    }
+}
