@@ -55,7 +55,7 @@ public struct HiddenFolders: Sendable {
                 ["/home", "/root", "/run/user"].contains(folder) ? "ProtectHome=" : "InaccessiblePaths="
             } else if type == "proc" {
                 fields[end + 3].split(separator: ",").contains { $0.hasPrefix("hidepid=") || $0 == "subset=pid" }
-                    ? "ProcSubset= or ProtectProc=" : nil
+                    ? "ProtectProc= or ProcSubset=" : nil
             } else if type == "tmpfs", isOwn, options.split(separator: ",").contains("ro") {
                 ["/dev": "PrivateDevices=", "/run": "TemporaryFileSystem="][folder]
             } else {

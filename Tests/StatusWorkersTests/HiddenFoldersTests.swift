@@ -31,7 +31,7 @@ import Testing
             ("/home/statusd-missing", "ProtectHome= of the service hides /home"),
             ("/run/user/statusd-missing", "ProtectHome= of the service hides /run/user"),
             ("/srv/no/statusd-missing", "InaccessiblePaths= of the service hides /srv/no"),
-            ("/proc/statusd-missing", "ProcSubset= or ProtectProc= of the service hides /proc"),
+            ("/proc/statusd-missing", "ProtectProc= or ProcSubset= of the service hides /proc"),
         ])
     func hidden(_ path: String, _ reason: String) { #expect(Self.service.reason(for: path) == reason) }
 

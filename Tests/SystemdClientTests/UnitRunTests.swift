@@ -22,19 +22,63 @@ import Testing
         return properties(values).exit
     }
 
-    @Test("an exit status or signal is that of the main process, or else of another command, in the same run")
+    @Test("an exit status or signal is that of the first process that fits the result")
     func exits() {
         #expect(exit("exit-code", main: "1 3 200") == .status(3))
         #expect(exit("signal", main: "2 9 200") == .signal(9))
         #expect(exit("core-dump", main: "3 11 200") == .signal(11))
-        // nginx -t of ExecStartPre= fails, and the main process ended well, or badly in an earlier run.
+        // nginx -t of ExecStartPre= fails, the main process ended well, or ExecStopPost= failed after it.
         #expect(exit("exit-code", command: "1 4 150") == .status(4))
         #expect(exit("exit-code", main: "1 0 200", command: "1 4 250") == .status(4))
-        #expect(exit("exit-code", main: "1 3 50", command: "1 4 150") == .status(4))
-        #expect(exit("exit-code", main: "1 3 50", command: "") == nil)
+        #expect(exit("exit-code", main: "1 3 200", command: "1 4 250") == .status(3))
+        // ExecStartPost= failed, and systemd ended the main process.
+        #expect(exit("exit-code", main: "2 15 250", command: "1 4 200") == .status(4))
+        #expect(exit("exit-code", main: "1 143 250", command: "1 4 200") == .status(4))
         // The watchdog's signal is not the reason.
         #expect(exit("watchdog", main: "2 6 200") == nil)
         #expect(exit("success", main: "1 3 200") == nil)
+    }
+
+    @Test("of several commands, a later one that was ended does not hide the one that failed")
+    func commands() {
+        let ended = properties([
+            "Result": "exit-code", "ActiveState": "failed", "ExecStart": "2 15 300", "ExecStop": "1 9 200",
+            "ExecMainCode": "2", "ExecMainStatus": "15", "ExecMainExitTimestampMonotonic": "300",
+        ])
+        #expect(ended.exit == .status(9))
+        let checked = properties(["Result": "exit-code", "ActiveState": "failed", "ExecCondition": "1 255 200"])
+        #expect(checked.exit == .status(255))
+    }
+
+    /// A service that failed with exit status 4, waited for its restart from 300 µs on, and was not started again.
+    private let refused = [
+        "Result": "exit-code", "ActiveState": "failed", "SubState": "failed", "ExecMainCode": "1",
+        "ExecMainStatus": "4", "ExecMainExitTimestampMonotonic": "200", "InactiveExitTimestampMonotonic": "300",
+        "NRestarts": "5",
+    ]
+
+    @Test("a unit that ended before it last waited for its restart has started too often, unless a condition failed")
+    func startLimit() {
+        #expect(properties(refused).exit == .status(4))
+        #expect(properties(refused).isStartedTooOften)
+        #expect(!properties(refused.merging(["InactiveExitTimestampMonotonic": "100"]) { $1 }).isStartedTooOften)
+        #expect(!properties(refused.merging(["ActiveState": "activating"]) { $1 }).isStartedTooOften)
+        let skipped = ["ConditionResult": "no", "ConditionTimestampMonotonic": "7"]
+        #expect(!properties(refused.merging(skipped) { $1 }).isStartedTooOften)
+    }
+
+    @Test("how a command ended does not count for the next run, whose end must be read")
+    func nextRun() {
+        for next in [["InactiveExitTimestampMonotonic": "400"], ["NRestarts": "1"]] {
+            var unit = properties([
+                "Result": "exit-code", "ActiveState": "failed", "ExecStartPre": "1 4 200",
+                "InactiveExitTimestampMonotonic": "100",
+            ])
+            #expect(unit.exit == .status(4))
+            unit.apply(next, isService: true)
+            #expect(unit.exit == nil)
+            #expect(unit.lacksExit)
+        }
     }
 
     @Test("a unit that waits for its restart tells how it ended, although its start has a later time")
@@ -47,7 +91,7 @@ import Testing
     }
 
     @Test("a timer elapses next at the earlier one of its two times; 0 and the largest number are none")
-    func nextRun() {
+    func nextElapse() {
         let none = "18446744073709551615"
         func next(_ wall: String, _ monotonic: String) -> Duration? {
             properties(
@@ -70,10 +114,38 @@ import Testing
         #expect(properties(["LastTriggerUSec": "6000000"], isService: false).lastRun == .seconds(6))
     }
 
-    @Test("the last run is known after the manager has unloaded the unit")
+    @Test("the last run, and that it was skipped, are known after the manager has unloaded the unit")
     func unloaded() {
-        var loaded = properties(["InactiveExitTimestamp": "0", "ActiveState": "inactive"])
-        loaded.keepKnowledge(of: properties(["InactiveExitTimestamp": "5000000"]))
+        var loaded = properties(["InactiveExitTimestamp": "0", "ActiveState": "inactive", "Result": "success"])
+        loaded.keepKnowledge(
+            of: properties([
+                "InactiveExitTimestamp": "5000000", "InactiveExitTimestampMonotonic": "100",
+                "ActiveState": "inactive", "Result": "exec-condition",
+            ]))
         #expect(loaded.lastRun == .seconds(5))
+        #expect(loaded.result == "exec-condition")
+    }
+
+    @Test("how commands ended, and which condition failed, are known after the manager has reloaded")
+    func reloaded() {
+        let main = ["ExecMainCode": "0", "ExecMainStatus": "0", "ExecMainExitTimestampMonotonic": "0"]
+        let failed = refused.merging(main) { $1 }.merging(["ExecStartPre": "1 7 200"]) { $1 }
+        let reloaded = failed.merging(["ExecStartPre": ""]) { $1 }
+        func kept(_ values: [String: String], of former: [String: String]) -> UnitProperties {
+            var unit = properties(values)
+            unit.keepKnowledge(of: properties(former))
+            return unit
+        }
+        #expect(kept(reloaded, of: failed).exit == .status(7))
+        #expect(kept(reloaded, of: failed).isStartedTooOften)
+        // There was another run.
+        for other in [["InactiveExitTimestampMonotonic": "900"], ["NRestarts": "6"], ["Result": "signal"]] {
+            #expect(kept(reloaded.merging(other) { $1 }, of: failed).exit == nil)
+        }
+        let asserted = ["ActiveState": "inactive", "AssertResult": "no", "AssertTimestampMonotonic": "7"]
+        let named = asserted.merging(["Asserts": "AssertUser=x"]) { $1 }
+        let forgotten = asserted.merging(["Asserts": ""]) { $1 }
+        #expect(kept(forgotten, of: named).failedCondition == "AssertUser=x")
+        #expect(kept(forgotten.merging(["AssertTimestampMonotonic": "8"]) { $1 }, of: named).failedCondition == "")
     }
 }

@@ -29,6 +29,8 @@ public struct UnitProperties: Sendable, Equatable {
     public var startFailure: StartFailure?
     /// How the process ended that made the last run fail; nil if no process did, or if that is unknown.
     public var exit: Exit?
+    /// Whether it failed, and systemd did not restart it because it had started too often.
+    public var isStartedTooOften = false
     /// The condition or assertion that prevented the last start, such as `ConditionPathExists=/x`; nil if none did.
     ///
     /// It is empty if the service manager has forgotten which one it was.
@@ -58,8 +60,9 @@ public struct UnitProperties: Sendable, Equatable {
 
     /// When its conditions were last checked, by the same clock.
     var conditionsCheckedAt: Duration?
-    /// How its main process and its other commands last ended, if badly.
+    /// How its main process ended, if badly.
     private var mainExit: TimedExit?
+    /// How its commands ended, if badly; signals do not tell that.
     private var commandExits: [TimedExit] = []
 
     /// Creates properties with nothing known.
@@ -94,8 +97,7 @@ extension UnitProperties {
     /// The commands of services, sockets, mounts and swaps.
     private static let commands: Set<String> = [
         "ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost", "ExecStop", "ExecStopPre", "ExecStopPost",
-        "ExecMount",
-        "ExecUnmount", "ExecActivate", "ExecDeactivate",
+        "ExecMount", "ExecUnmount", "ExecActivate", "ExecDeactivate",
     ]
 
     /// Applies the properties of a reply or a signal.
@@ -109,8 +111,8 @@ extension UnitProperties {
         if let value = values["CollectMode"] { isForgottenWhenFailed = value == "inactive-or-failed" }
         if let value = values["InactiveExitTimestampMonotonic"] {
             let time = Self.time(value)
-            // There was another run, so short that its other states were not reported.
-            if let time, time != startedAt { startFailure = nil }
+            // There was another run, perhaps so short that its other states were not reported.
+            if let time, time != startedAt { (startFailure, commandExits) = (nil, []) }
             startedAt = time
         }
         apply(conditions: values)
@@ -121,7 +123,10 @@ extension UnitProperties {
         guard isService else { return }
         if let time = Self.time(values["InactiveExitTimestamp"] ?? "") { lastRun = time }
         if let value = values["MainPID"].flatMap({ Int32($0) }) { mainProcess = value == 0 ? nil : value }
-        if let value = values["NRestarts"].flatMap({ Int($0) }) { restarts = value }
+        if let value = values["NRestarts"].flatMap({ Int($0) }) {
+            if value != restarts { commandExits = [] }
+            restarts = value
+        }
         if let value = values["StatusText"] { statusText = value.isEmpty ? nil : value }
         // A mount also has a property of this name: the file system's type.
         if let value = values["Type"] { serviceType = value.isEmpty ? nil : value }
@@ -169,15 +174,20 @@ extension UnitProperties {
         }
         let exits = Self.commands.compactMap { values[$0] }
         if !exits.isEmpty { commandExits = exits.compactMap { TimedExit($0) } }
-        exit = cause
+        explainResult()
     }
 
-    /// The last bad end of a process that explains the result.
-    private var cause: Exit? {
-        // A unit that waits for its restart, or that was restarted too often, has a new time of its start already.
-        let start = subState.hasPrefix("auto-restart") || activeState == "failed" && restarts > 0 ? nil : startedAt
-        return ([mainExit].compactMap(\.self) + commandExits).filter { $0.explains(result, since: start) }
-            .max { $0.time < $1.time }?.exit
+    /// Finds the reason for the result, which is the first failure of the last run.
+    ///
+    /// The service manager forgets how all processes ended when it starts the unit again, but not if it refuses to.
+    private mutating func explainResult() {
+        let exits = commandExits + [mainExit].compactMap(\.self)
+        exit = exits.filter { $0.explains(result) }.min { $0.time < $1.time }?.exit
+        // While a unit waits for its restart, it counts as starting.
+        let start = startedAt ?? .zero
+        isStartedTooOften =
+            activeState == "failed" && failedCondition == nil && !exits.isEmpty
+            && exits.allSatisfy { $0.time < start }
     }
 
     /// Converts microseconds to a time; 0 and the largest number mean none.
@@ -206,10 +216,9 @@ extension UnitProperties {
             time = .microseconds(numbers[2])
         }
 
-        /// Whether it is the cause of a result, and belongs to the run that began at this time.
-        func explains(_ result: String?, since start: Duration?) -> Bool {
-            if let start, time < start { return false }
-            return switch (exit, result) {
+        /// Whether it can be the cause of a result.
+        func explains(_ result: String?) -> Bool {
+            switch (exit, result) {
             case (.status, "exit-code"), (.signal, "signal"), (.signal, "core-dump"): true
             default: false
             }
@@ -217,7 +226,7 @@ extension UnitProperties {
     }
 
     /// Whether a process made it fail, and signals do not tell how that process ended.
-    var lacksExit: Bool {
+    package var lacksExit: Bool {
         activeState == "failed" && exit == nil && ["exit-code", "signal", "core-dump"].contains(result ?? "")
     }
 }
@@ -232,24 +241,23 @@ extension UnitProperties {
         case dependency, assert, timeout, unsupported
     }
 
-    /// Keeps the time of the last run and how it ended, and why it was not started, unless it has run since.
+    /// Keeps what the service manager has forgotten of the last run, unless the unit has run since.
     ///
-    /// The service manager forgets some of this when its files are reloaded, and the time when it unloads the unit.
+    /// When it reloads, it forgets which condition failed and how commands ended. When it unloads the unit, it forgets
+    /// everything. It never keeps why a job did not start the unit.
     mutating func keepKnowledge(of former: UnitProperties) {
         lastRun = lastRun ?? former.lastRun
-        if startedAt == former.startedAt, result == former.result, exit == nil {
-            (mainExit, commandExits) = (mainExit ?? former.mainExit, commandExits + former.commandExits)
-            exit = cause
+        guard startedAt == nil || startedAt == former.startedAt, activeState == former.activeState else { return }
+        if activeState == "inactive" {
+            startFailure = former.startFailure
+            if startedAt == nil { result = former.result }
         }
-        if failedCondition == "", conditionsCheckedAt == former.conditionsCheckedAt {
-            failedCondition = former.failedCondition
-        }
-        // It is unloaded after a run that was skipped.
-        if startedAt == nil, former.result == "exec-condition" { result = former.result }
-        guard activeState == "inactive", startedAt == nil || startedAt == former.startedAt else { return }
-        startFailure = former.startFailure
-        if conditionsCheckedAt == nil {
+        if conditionsCheckedAt == nil || conditionsCheckedAt == former.conditionsCheckedAt && failedCondition == "" {
             (failedCondition, conditionsCheckedAt) = (former.failedCondition, former.conditionsCheckedAt)
+        }
+        if restarts == former.restarts, result == former.result {
+            if commandExits.isEmpty { commandExits = former.commandExits }
+            explainResult()
         }
     }
 }

@@ -105,6 +105,9 @@ import Testing
         "a failed unit says why, with the exit status or signal",
         arguments: [
             ("exit-code", .status(3), "exit status 3"), ("exit-code", .status(203), "exit status 203/EXEC"),
+            ("exit-code", .status(209), "exit status 209/STDOUT"), ("exit-code", .status(216), "exit status 216/GROUP"),
+            ("exit-code", .status(238), "exit status 238/STATE_DIRECTORY"),
+            ("exit-code", .status(199), "exit status 199"),
             ("signal", .signal(9), "ended by signal 9, Killed"),
             ("core-dump", .signal(11), "ended by signal 11, Segmentation fault, core dumped"),
             ("timeout", nil, "timed out"), ("watchdog", .signal(6), "watchdog timed out"),
@@ -121,6 +124,16 @@ import Testing
             unit("failed", "failed", result: result) { $0.exit = exit } == UnitStatus(.critical, "failed: \(reason)"))
         let restarted = unit("activating", "auto-restart", result: result) { ($0.exit, $0.restarts) = (exit, 1) }
         #expect(restarted == UnitStatus(.warning, "activating (auto-restart): \(reason), 2 times"))
+    }
+
+    @Test("a failed unit that has started too often says so once")
+    func startedTooOften() {
+        func refused(_ result: String, _ exit: UnitProperties.Exit) -> String {
+            unit("failed", "failed", result: result) { ($0.exit, $0.isStartedTooOften) = (exit, true) }.text
+        }
+        #expect(refused("exit-code", .status(4)) == "failed: exit status 4, started too often")
+        #expect(refused("signal", .signal(9)) == "failed: ended by signal 9, Killed, started too often")
+        #expect(refused("start-limit-hit", .signal(15)) == "failed: started too often")
     }
 
     @Test("a unit that was not started because of a condition or an assertion names it")

@@ -168,23 +168,32 @@ def failures_over_a_restart():
         ran("collected")
 
 
-@test("a unit that systemd gives up to restart says how it failed; daemon-reload takes no reason away")
-def reasons_that_stay():
-    loop = "[Unit]\nStartLimitBurst=3\n[Service]\nRestart=always\nRestartSec=10ms\nExecStart=/bin/sh -c '{}'\n"
-    once = "[Service]\nType={}\n{}\n"
-    with units(loop=loop.format("exit 4"), killed=loop.format("kill -9 $$$$"), before=once.format("simple", "ExecStartPre=/bin/sh -c 'exit 7'\nExecStart=/bin/true"),
-               after=once.format("simple", "ExecStart=/bin/sleep 60\nExecStartPost=/bin/sh -c 'exit 8'"),
-               condition=once.format("oneshot", "ExecCondition=/bin/sh -c 'exit 255'\nExecStart=/bin/true")), \
-            service(configuration=following("loop", "killed", "before", "after", "condition")):
-        reasons = {"loop": "failed: exit status 4", "killed": "failed: ended by signal 9, Killed", "before": "failed: exit status 7",
-                   "after": "failed: exit status 8", "condition": "failed: exit status 255"}
-        for name in reasons:
-            run("systemctl", "start", name)
+@test("a service that ran into its start limit says how it ended last; the first process that failed is the reason, also after daemon-reload")
+def first_failure():
+    def failing(settings):
+        return f"[Unit]\nStartLimitIntervalSec=60\n[Service]\n{settings}\n"
+
+    loop = "Restart=always\nRestartSec=10ms\n"
+    texts = {"loop": ("ExecStart=/bin/sh -c 'exit 4'", "exit status 4"),
+             "crash": ("ExecStart=/bin/sh -c 'kill -KILL $$$$'", "ended by signal 9, Killed"),
+             "before": ("ExecStartPre=/bin/sh -c 'exit 5'\nExecStart=/bin/sleep 60", "exit status 5"),
+             "after": ("ExecStart=/bin/sleep 60\nExecStartPost=/bin/sh -c 'exit 6'", "exit status 6")}
+    files = {name: failing(loop + settings) for name, (settings, _) in texts.items()}
+    files["post"] = failing(texts["after"][0])
+    files["condition"] = failing("ExecCondition=/bin/sh -c 'exit 255'\nExecStart=/bin/sleep 60")
+    files["stop"] = failing("ExecStart=/bin/sleep 60\nExecStop=/bin/sh -c 'exit 9'")
+    with units(**files), service(configuration=following(*files)):
+        run("systemctl", "start", "--no-block", *files)
         for _ in range(2):
-            for name, reason in reasons.items():
-                becomes(name, "critical", reason)
+            for name, (_, reason) in texts.items():
+                becomes(name, "critical", f"failed: {reason}, started too often")
+            becomes("post", "critical", "failed: exit status 6")
+            becomes("condition", "critical", "failed: exit status 255")
             systemctl("daemon-reload")
             time.sleep(1)
+        becomes("stop", "ok", "active (running)")
+        run("systemctl", "stop", "stop")
+        becomes("stop", "critical", "failed: exit status 9")
 
 
 @test("a unit that was not started names the condition or assertion that failed")
@@ -243,7 +252,7 @@ def timers():
              "once": job.format("true"), "once.timer": timer.format("OnActiveSec=1s\nAccuracySec=1ms"),
              "bad": job.format("false"), "bad.timer": timer.format("OnCalendar=*-*-* 03:00:00")}
     with units(**files), service(configuration=following(*files)):
-        becomes("job", "ok", "inactive (dead)")
+        becomes("job", "ok", "inactive (dead), no further run is scheduled")
         systemctl("start", "job.timer", "once.timer", "bad.timer")
         next_run = r"next \d{4}-\d\d-\d\d 03:00 UTC"
         matches("job", "ok", rf"inactive \(dead\), {next_run}")
@@ -658,16 +667,10 @@ def files():
     folder = pathlib.Path("/var/statusd-test")
     configuration = (f"defaults: {{ interval: 1h }}\nservers:\n  backup: {{ file: {{ path: {folder}/db.dump, age: 1h, size: 3 }} }}\n"
                      "  home: { file: /home/a }\n  tmp: { file: /tmp/a/b }\n  secret: { file: /root/a }\n"
-                     "  homes: { file: '/home/*/a' }\n  process: { file: /proc/1/status }\n  disk: { file: /dev/statusd-test }\n  shared: { file: /dev/shm/a }\n"
-                     f"  link: {{ file: {{ path: {folder}/link, exists: false }} }}\n  pattern: {{ file: {{ path: '/tmp*/a', exists: false }} }}\n"
-                     "  load: { file: { path: /proc/loadavg, exists: false } }\n  memory: { file: { path: /dev/shm/none, exists: false } }\n")
+                     "  homes: { file: '/home/*/a' }\n  process: { file: /proc/1/status }\n  disk: { file: /dev/statusd-test }\n  shared: { file: /dev/shm/a }\n")
     folder.mkdir()
-    (folder / "link").symlink_to("/tmp/nothing-here")
     try:
         with service(configuration=configuration):
-            for name, setting in (("link", "PrivateTmp="), ("pattern", "PrivateTmp="), ("load", "ProtectProc= or ProcSubset="), ("disk", "PrivateDevices=")):
-                eventually(lambda n=name, s=setting: f"{s} of the service hides" in run("/usr/bin/statusctl", "status", n).out, name)
-            becomes("memory", "ok", "no such file: /dev/shm/none")
             hidden = pathlib.Path("/etc/statusd/conf.d/hidden.yaml")
             hidden.parent.mkdir()
             hidden.symlink_to("/dev/null")
@@ -724,3 +727,39 @@ def hidden_files():
     finally:
         shutil.rmtree(folder)
         os.unlink("/tmp/statusd-test")
+
+
+@test("a oneshot says that it was skipped, not that it ran")
+def skipped_run():
+    job = "[Service]\nType=oneshot\nExecCondition=/bin/false\nExecStart=/bin/true\n"
+    with units(job=job), service(configuration=following("job")):
+        becomes("job", "ok", "inactive (dead)")
+        systemctl("start", "job")
+        becomes("job", "ok", "condition failed: ExecCondition=")
+        statusctl("refresh", "job")
+        becomes("job", "ok", "condition failed: ExecCondition=")
+
+
+@test("a oneshot whose timer was stopped, disabled or masked says that no further run is scheduled; a timer says that its service is masked")
+def stopped_timers():
+    job, timer = "[Service]\nType=oneshot\nExecStart=/bin/true\n", "[Timer]\nOnCalendar=*-*-* 03:00:00\n{}\n[Install]\nWantedBy=timers.target\n"
+    files = {"job": job, "job.timer": timer.format(""), "other": job, "daily.timer": timer.format("Unit=other.service")}
+    with units(**files), service(configuration=following(*files)):
+        systemctl("enable", "--now", "job.timer", "daily.timer")
+        systemctl("start", "job", "other")
+        for name in ("job", "other"):
+            matches(name, "ok", rf"ran {TIME}, next \d{{4}}-\d\d-\d\d 03:00 UTC")
+        systemctl("disable", "--now", "job.timer", "daily.timer")
+        for name in ("job", "other"):
+            matches(name, "ok", f"ran {TIME}, no further run is scheduled")
+        systemctl("restart", "statusd")
+        statusctl("refresh", "--all")
+        matches("job", "ok", rf"(ran {TIME}|inactive \(dead\)), no further run is scheduled")
+        (UNITS / "job.timer").unlink()
+        systemctl("mask", "job.timer")
+        statusctl("refresh", "--all")
+        matches("job", "ok", rf"(ran {TIME}|inactive \(dead\)), no further run is scheduled")
+        systemctl("start", "daily.timer")
+        (UNITS / "other.service").unlink()
+        systemctl("mask", "other")
+        matches("daily.timer", "ok", r"active \(waiting\), (ran .*, )?next \d{4}-\d\d-\d\d 03:00 UTC; other.service masked")

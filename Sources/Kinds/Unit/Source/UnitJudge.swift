@@ -152,6 +152,7 @@ struct UnitJudge {
         (recalled.activeState, recalled.subState) = (lastKnown.activeState, lastKnown.subState)
         (recalled.result, recalled.startedAt) = (lastKnown.result, lastKnown.startedAt)
         (recalled.exit, recalled.restarts) = (lastKnown.exit, lastKnown.restarts)
+        recalled.isStartedTooOften = lastKnown.isStartedTooOften
         return recalled
     }
 

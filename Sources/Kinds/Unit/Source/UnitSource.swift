@@ -31,8 +31,6 @@ final class UnitSource {
     private var subscription: UnitSubscription?
     /// The timers that start it, or the units that it starts, as a timer does.
     private var partners: [String: Partner] = [:]
-    /// The timers that have started it, also when they are stopped and no longer known to the service manager.
-    private var timers: Set<String> = []
     private lazy var timer = try? TimerSource { [weak self] in self?.judgeProperties() }
     private lazy var loader = StatusLoader(of: server, monitor: monitor) { [weak self] in try await self?.read() }
 
@@ -104,8 +102,10 @@ final class UnitSource {
     }
 
     private func followPartners(of properties: UnitProperties) {
-        let timers = properties.triggeredBy.filter { $0.hasSuffix(".timer") }
-        let names = Set(properties.triggers + timers)
+        var names = Set(properties.triggers + properties.triggeredBy.filter(Self.isTimer))
+        // The service manager forgets a timer that was stopped, and that it starts this unit.
+        if properties.serviceType == "oneshot" { names.insert("\(unit.dropLast(".service".count)).timer") }
+        names.formUnion(timers.keys)
         for name in partners.keys where !names.contains(name) {
             partners.removeValue(forKey: name)?.subscription.cancel()
         }
@@ -118,28 +118,46 @@ final class UnitSource {
         }
     }
 
+    private static func isTimer(_ name: String) -> Bool { name.hasSuffix(".timer") }
+
+    /// The timers that start the unit, or would if they ran or were not masked.
+    private var timers: [String: UnitProperties] {
+        partners.filter { Self.isTimer($0.key) }.compactMapValues(\.properties).filter { name, timer in
+            properties?.triggeredBy.contains(name) == true || timer.triggers.contains(unit)
+                || timer.loadState == "masked"
+        }
+    }
+
     /// The unit's properties, with what its timers know of its runs; nil before all of that is known.
     private var completeProperties: UnitProperties? {
         guard var unit = properties, !partners.values.contains(where: { $0.observation == nil }) else { return nil }
-        timers.formUnion(unit.triggeredBy.filter { $0.hasSuffix(".timer") })
-        if !unit.hasTimers { unit.triggeredBy += timers.sorted() }
-        if unit.hasTimers {
-            let timers = partners.filter { unit.triggeredBy.contains($0.key) }.values.compactMap(\.properties)
+        let timers = timers
+        if !timers.isEmpty {
+            unit.triggeredBy += timers.keys
             // The run has ended, and the timer will say in a moment when the next one is.
-            if unit.activeState == "inactive", timers.contains(where: { $0.subState == "running" }) { return nil }
-            unit.lastRun = unit.lastRun ?? timers.compactMap(\.lastRun).max()
-            unit.nextRun = timers.compactMap(\.nextRun).min()
+            if unit.activeState == "inactive", timers.values.contains(where: { $0.subState == "running" }) {
+                return nil
+            }
+            unit.lastRun = unit.lastRun ?? timers.values.compactMap(\.lastRun).max()
+            unit.nextRun = timers.values.compactMap(\.nextRun).min()
         }
         return unit
     }
 
-    /// The text of a status, with the failures of the units that this one starts, such as the service of a timer.
+    /// The text of a status, with what is wrong with the units that this one starts, such as the service of a timer.
     private func text(_ status: UnitStatus) -> StatusText {
         var text = status.text
         if let properties, properties.isActive, properties.subState != "running" {
             for name in properties.triggers {
-                guard let unit = partners[name]?.properties, unit.activeState == "failed" else { continue }
-                text += "; \(name) \(UnitStatus(unit, of: name).text)"
+                guard let unit = partners[name]?.properties else { continue }
+                let problem: String
+                switch (unit.activeState, unit.loadState) {
+                case ("inactive", "loaded"), ("inactive", "merged"): continue
+                case ("inactive", "not-found"): problem = "not found"
+                case ("inactive", _), ("failed", _): problem = UnitStatus(unit, of: name).text
+                default: continue
+                }
+                text += "; \(name) \(problem)"
             }
         }
         return StatusText(fitting: text) ?? StatusText(of: status.level)

@@ -80,7 +80,8 @@ struct UnitStatus: Equatable {
 
     /// Why it failed; in systemd's word for the result if no better one is known.
     private static func failed(_ unit: UnitProperties) -> String {
-        unit.reason.map { "failed: \($0)" } ?? text(unit, unit.result ?? unit.subState)
+        let reason = unit.reason.map { "failed: \($0)" } ?? text(unit, unit.result ?? unit.subState)
+        return unit.isStartedTooOften && unit.result != "start-limit-hit" ? "\(reason), started too often" : reason
     }
 
     /// Why it is restarted, and how often since its start.
@@ -139,11 +140,14 @@ extension UnitProperties {
         "protocol": "did not start as its Type= requires (protocol)",
     ]
 
-    /// The exit statuses of systemd itself that most often have another cause than the program (systemd.exec(5)).
+    /// The exit statuses of systemd itself, for a process that it could not set up (systemd.exec(5)).
     private static let namesOfStatuses = [
-        200: "CHDIR", 203: "EXEC", 208: "STDIN", 209: "STDOUT", 216: "GROUP", 217: "USER", 218: "CAPABILITIES",
-        226: "NAMESPACE", 233: "RUNTIME_DIRECTORY", 238: "STATE_DIRECTORY", 239: "CACHE_DIRECTORY",
-        240: "LOGS_DIRECTORY", 241: "CONFIGURATION_DIRECTORY", 243: "CREDENTIALS",
+        200: "CHDIR", 201: "NICE", 202: "FDS", 203: "EXEC", 204: "MEMORY", 205: "LIMITS", 206: "OOM_ADJUST",
+        207: "SIGNAL_MASK", 208: "STDIN", 209: "STDOUT", 210: "CHROOT", 214: "SETSCHEDULER", 216: "GROUP", 217: "USER",
+        218: "CAPABILITIES", 219: "CGROUP", 224: "PAM", 225: "NETWORK", 226: "NAMESPACE", 227: "NO_NEW_PRIVILEGES",
+        228: "SECCOMP", 231: "APPARMOR_PROFILE", 233: "RUNTIME_DIRECTORY", 235: "CHOWN", 237: "KEYRING",
+        238: "STATE_DIRECTORY", 239: "CACHE_DIRECTORY", 240: "LOGS_DIRECTORY", 241: "CONFIGURATION_DIRECTORY",
+        242: "NUMA_POLICY", 243: "CREDENTIALS",
     ]
 
     private static func signal(_ number: Int) -> String {
