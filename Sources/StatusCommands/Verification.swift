@@ -18,6 +18,8 @@ struct Verification {
         case stranger
     }
 
+    /// The servers of the running daemon that take posts.
+    var posted: [ServerName] = []
     private let view: View
     private let loaded: LoadedConfiguration
 
@@ -47,8 +49,25 @@ struct Verification {
                 if case .unit(let name) = $0 { name } else { nil }
             })
         return loaded.sorted(
-            loaded.problems.map(explain) + hiddenFiles + missingLibraries(servers)
+            loaded.problems.map(explain) + hiddenFiles + removed + missingLibraries(servers)
                 + servers.flatMap { missing(for: $0.key, $0.value, unknownUnits) })
+    }
+
+    /// Warns of servers that programs had posted before the first one was configured.
+    private var removed: [Problem] {
+        let servers = loaded.configuration.servers
+        let kept = Set(servers.flatMap { [$0.key, $0.value.formerName ?? $0.key] })
+        let names = posted.filter { !kept.contains($0) }
+        guard !loaded.configuration.acceptsAny, !names.isEmpty,
+            let origin = servers.values.map(\.origin).min(by: { $0.file < $1.file })
+        else { return [] }
+        let some = names.prefix(3).map(\.rawValue).joined(separator: ", ") + (names.count > 3 ? " and others" : "")
+        return [
+            Problem(
+                .warning, at: Origin(file: origin.file),
+                reason: "a reload removes servers that take posts now (\(some)), because they are not configured; "
+                    + "add “accept: any” to keep them")
+        ]
     }
 
     /// Warns once of each library that this host lacks, with the servers that need it.

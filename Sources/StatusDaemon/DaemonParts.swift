@@ -81,7 +81,9 @@ final class DaemonParts {
             limits: VarlinkService.Limits(read.configuration.limits), logger: logger)
         service.refusal = { MonitorError.limitReached(limit: "\($0)", value: $1).reply }
         keeper?.apply(read.configuration.history)
-        registry.apply(registry.plan(read))
+        let plan = registry.plan(read)
+        registry.apply(plan)
+        if let refusal = plan.refusal { logger.log(refusal) }
         if let problem = state.problem {
             logger.log(.stateNotSaved, level: .warning, "no state is kept: \(problem); a restart forgets all statuses")
         }

@@ -13,18 +13,18 @@ enum VerifyCommand {
         "file", help: "A file, or a directory with statusd.yaml and conf.d/.", completion: .files)
 
     static let command = Command<ExitStatus>(
-        "verify", abstract: "Check configuration files without a daemon.",
+        "verify", abstract: "Check configuration files, also without a daemon.",
         discussion: "Without FILE, it checks your own configuration if there is one, otherwise the system's.\n\n"
             + ExitStatus.table([.invalidConfiguration]),
         parameters: [files, Options.json, Options.otherHost],
         validate: { arguments throws(InvalidUsage) in try Options.checkDaemon(arguments) },
         run: { arguments in
-            guard let host = arguments[Options.host].first else { return verify(arguments) }
+            guard let host = arguments[Options.host].first else { return await verify(arguments) }
             try host.run(
                 ["statusctl", "verify"] + (arguments[Options.json] ? ["--json"] : []) + ["--"] + arguments[files])
         })
 
-    private static func verify(_ arguments: ParsedArguments) -> ExitStatus {
+    private static func verify(_ arguments: ParsedArguments) async -> ExitStatus {
         let terminal = Terminal(arguments)
         let files = arguments[files]
         let locations = files.isEmpty ? [standardLocation(terminal)] : files.map { ConfigurationLocation(path: $0) }
@@ -33,7 +33,8 @@ enum VerifyCommand {
         // Without FILE, the daemon's configuration is missing by design.
         var isMissing = false
         for location in locations {
-            let verification = Verification(of: location)
+            var verification = Verification(of: location)
+            if files.isEmpty { verification.posted = await posted(arguments) }
             if verification.isEmpty {
                 terminal.note("nothing to check: no configuration in \(location)")
                 isMissing = !files.isEmpty
@@ -51,6 +52,14 @@ enum VerifyCommand {
         let errors = problems.filter { $0.severity == .error }
         if errors.isEmpty { return isMissing ? .invalidConfiguration : .done }
         return geteuid() != 0 && errors.allSatisfy(\.isPermissionDenied) ? .permissionDenied : .invalidConfiguration
+    }
+
+    /// The servers of the running daemon that take posts, which the new configuration may remove.
+    private static func posted(_ arguments: ParsedArguments) async -> [ServerName] {
+        guard let client = try? await Options.daemon(arguments).connect(mayStart: false, timeout: .seconds(1)) else {
+            return []
+        }
+        return await client.serversIfItAnswers().filter { $0.source == PushSettings.key }.map(\.name)
     }
 
     /// The user's own configuration if there is one, with a message; otherwise the system's.

@@ -106,6 +106,8 @@ struct ReloadPlan {
     private(set) var renamed: [ServerName: ServerName] = [:]
     /// Servers with a `was` that has no effect, because they existed beside the former one.
     private var overlaps: [(former: ServerName, present: ServerName)] = []
+    /// A warning that servers are removed because they are not configured.
+    private(set) var refusal: Problem?
     /// The new name of a selected server that is renamed; nil if it is not.
     private(set) var successor: ServerName?
 
@@ -135,7 +137,9 @@ struct ReloadPlan {
         if next == nil { reply.deselected = selected?.rawValue }
         reply.failed = read.errors.map(MonitorInterface.Failure.init)
         reply.warnings = read.warnings.map(MonitorInterface.Failure.init)
-        warnOfRefusals(to: old.unconfigured.filter { steps[$0] == .remove }.sorted())
+        let guests = old.unconfigured.union((old.leftovers?.sources ?? [:]).filter { $0.value.isGuest }.keys)
+        refusal = refusal(of: guests.filter { steps[$0] == .remove && renamed[$0] == nil }.sorted())
+        if let refusal { reply.warnings?.append(MonitorInterface.Failure(refusal)) }
         for (former, present) in overlaps {
             guard let origin = configuration.servers[present]?.origin else { continue }
             reply.warnings?.append(
@@ -154,18 +158,16 @@ struct ReloadPlan {
         }
     }
 
-    /// Warns that servers are removed only because posts no longer add servers.
-    private mutating func warnOfRefusals(to names: [ServerName]) {
+    /// The warning that servers are removed only because posts no longer add servers; nil if there are none.
+    private func refusal(of names: [ServerName]) -> Problem? {
         guard !names.isEmpty,
             let origin = servers.configuration.servers.values.map(\.origin).min(by: { $0.file < $1.file })
-        else { return }
+        else { return nil }
         let some = names.prefix(3).map(\.rawValue).joined(separator: ", ") + (names.count > 3 ? " and others" : "")
-        reply.warnings?.append(
-            MonitorInterface.Failure(
-                file: origin.file, line: nil, server: nil,
-                reason:
-                    "removes servers that programs had posted (\(some)), because only configured servers accept posts "
-                    + "now; add “accept: any” to keep them"))
+        return Problem(
+            .warning, at: Origin(file: origin.file),
+            reason: "removes servers that programs had posted (\(some)), because only configured servers accept posts "
+                + "now; add “accept: any” to keep them")
     }
 
     private func exists(_ name: ServerName) -> Bool {

@@ -135,7 +135,9 @@ final class Reloader {
         let isLogged = outcomes.log(
             "configuration reloaded: \(changes)\(Self.count(ofErrors: read.errorCount))",
             about: "reload", metadata: .of(.reloaded).merging(origin) { $1 })
-        if isLogged { for problem in read.errors + read.warnings { logger.log(problem) } }
+        if isLogged {
+            for problem in read.errors + read.warnings + [plan.refusal].compactMap(\.self) { logger.log(problem) }
+        }
         return reply
     }
 }

@@ -247,6 +247,23 @@ def failing_disk():
         contains(one_sentence(result, 78), f"{drop_ins}: cannot read it: Input/output error")
 
 
+@test("the first configured server removes what programs had posted: verify, a reload and a start warn of that")
+def first_server():
+    with Daemon("# nothing yet\n") as daemon:
+        daemon.done("post", "--level", "ok", "db", "up")
+        daemon.done("post", "--level", "ok", "mail", "up")
+        ours = {**daemon.environment, "STATUSD_ADDRESS": f"unix:{daemon.socket}"}
+        assert "removes" not in run(STATUSCTL, "verify", env=ours).err
+        daemon.file.write_text("servers: { web: { push: true }, post: { push: true, was: mail } }\n")
+        contains(run(STATUSCTL, "verify", env=ours).err, f"warning: {daemon.file}: a reload removes servers that take posts now (db), because they are not configured; add “accept: any” to keep them")
+        contains(daemon.ctl("reload", "--dry-run").err, "removes servers that programs had posted (db), because only configured servers accept posts now; add “accept: any” to keep them")
+        daemon.stop()
+        assert "removes" not in run(STATUSCTL, "verify", env=ours).err, "a daemon that does not run"
+        daemon.start()
+        contains(daemon.log(), "removes servers that programs had posted (db)")
+        equal(sorted(server["name"] for server in json.loads(daemon.done("list", "--json"))["servers"]), ["post", "web"])
+
+
 @test("verify says if it checks the user's own configuration")
 def own_configuration():
     need_root()
