@@ -8,6 +8,10 @@ extension CommandParser {
         guard let current = words.last else { return [] }
         let before = Array(words.dropLast())
         let command = program.subcommands.isEmpty ? program : subcommand(in: before)
+        if current.hasPrefix("--"), !before.contains("--"), let equals = current.firstIndex(of: "=") {
+            return await self.candidates(
+                for: current[current.index(after: equals)...], of: String(current[..<equals]), before)
+        }
         var candidates: [CompletionCandidate] = []
         if current.hasPrefix("-"), !before.contains("--") {
             candidates = options(of: command)
@@ -20,6 +24,13 @@ extension CommandParser {
             candidates = program.subcommands.map { CompletionCandidate($0.name, description: $0.abstract) }
         }
         return candidates.filter { $0.word.hasPrefix(current) }.map { "\($0.word)\t\($0.description)" }
+    }
+
+    /// Returns the candidates for an option with its value in the same word, as in `--level=crit`.
+    private func candidates(for value: Substring, of option: String, _ before: [String]) async -> [String] {
+        guard !value.hasPrefix("-"), optionBefore([option], of: subcommand(in: before)) != nil else { return [] }
+        let values = await candidates(for: before + [option, String(value)])
+        return values == ["files"] ? values : values.map { "\(option)=\($0)" }
     }
 
     private func subcommand(in words: [String]) -> Command<Status>? {

@@ -13,7 +13,7 @@ enum CompletionShell: String, CaseIterable, Sendable {
             """
             # bash completion for \(program)
             _\(program)() {
-                local word cur found breaks words=() line=${COMP_LINE:0:COMP_POINT}
+                local word cur quoted found breaks words=() line=${COMP_LINE:0:COMP_POINT} marks=$'["\\'\\\\\\\\]'
                 # Bash also divides words at “:”, “@” and “=”, which may be parts of a server's name.
                 for word in "${COMP_WORDS[@]:0:COMP_CWORD+1}"; do
                     if [[ ${#words[@]} == 0 || $line == [[:space:]]* ]]; then words+=(""); fi
@@ -22,13 +22,19 @@ enum CompletionShell: String, CaseIterable, Sendable {
                     line=${line:${#word}}
                 done
                 cur=${words[${#words[@]}-1]}
+                # Quotes are no part of a name; Bash does not divide words in them.
+                quoted=$cur words=("${words[@]//$marks/}")
+                cur=${words[${#words[@]}-1]}
                 found=$(\(program) --complete -- "${words[@]:1}" 2>/dev/null)
                 COMPREPLY=()
                 if [ "$found" = files ]; then compopt -o default; return; fi
                 if [ -n "$found" ]; then mapfile -t COMPREPLY < <(cut -f1 <<<"$found"); fi
                 # Readline replaces what follows the last of them, and “@” itself.
                 breaks=${COMP_WORDBREAKS//[^:@=]/}
-                if [ -n "$breaks" ]; then
+                if [ "$quoted" != "$cur" ]; then
+                    word=${COMP_WORDS[COMP_CWORD]//$marks/}
+                    COMPREPLY=("${COMPREPLY[@]#"${cur%"$word"}"}")
+                elif [ -n "$breaks" ]; then
                     word=${cur##*["$breaks"]}
                     if [[ $cur == *@"$word" && $breaks == *@* ]]; then word=@$word; fi
                     COMPREPLY=("${COMPREPLY[@]#"${cur%"$word"}"}")

@@ -61,6 +61,7 @@ def completed(name, has_package=True):
                               ("statusctl status app:db@main:", "statusctl status app:db@main:1"),
                               ("statusctl post web:back x  --level crit", "statusctl post web:back x  --level critical"),
                               ("statusctl list --source not", "statusctl list --source notify"),
+                              ("statusctl list --level=crit", "statusctl list --level=critical"),
                               ("statusctl watch --output way", "statusctl watch --output waybar"),
                               ("statusctl verify /etc/passw", "statusctl verify /etc/passwd")):
             shown.type(typed, "Tab")
@@ -94,6 +95,17 @@ def bash():
 @test("bash does so without the package bash-completion, too")
 def bash_alone():
     completed("bash", has_package=False)
+
+
+@test("bash completes a name in quotes or with backslashes")
+def bash_quotes():
+    with Daemon("servers:\n  'web:back@host': { push: true }\n") as daemon, shell(daemon, "bash", False) as shown:
+        for typed, wanted in (('"web:b', '"web:back@host"'), ("'web:back@", "'web:back@host'"), ("web\\:b", "web:back@host"),
+                              ("web:back\\@h", "web:back@host"), ('--format="{text}" "web:b', '--format="{text}" "web:back@host"')):
+            shown.send(f"statusctl status {typed}")
+            shown.type("Tab")
+            eventually(lambda: last_command(shown).rstrip() == f"ready> statusctl status {wanted}", f"{typed} becomes {wanted}")
+            shown.type("C-u")
 
 
 @test("in bash, a word is completed up to the cursor")
