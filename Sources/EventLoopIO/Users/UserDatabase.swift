@@ -43,6 +43,9 @@ package enum UserDatabase {
         }
     }
 
+    /// No number of an error, so that a lookup that sets none differs from one that finds nothing.
+    private static let unanswered: Int32 = -1
+
     /// Calls `body` with larger and larger buffers until the entry fits.
     private static func lookUp<Value>(
         _ what: String, _ body: (UnsafeMutablePointer<CChar>, Int) -> (failure: Int32, value: Value?)
@@ -51,10 +54,12 @@ package enum UserDatabase {
         while size <= 1 << 24 {
             let buffer = UnsafeMutablePointer<CChar>.allocate(capacity: size)
             defer { buffer.deallocate() }
-            // glibc may return an old error number if a service of nsswitch.conf(5) is missing.
-            errno = 0
+            // glibc returns this number, and not one of its own, if a service of nsswitch.conf(5) is missing.
+            errno = unanswered
             let result = body(buffer, size)
             switch result.failure {
+            case unanswered:
+                throw IOError(.systemCall, "cannot look up the \(what): no service in nsswitch.conf(5) has answered")
             case ERANGE: size *= 4
             // All of these mean that there is no such entry (getpwnam(3)).
             case 0, ENOENT, ESRCH, EBADF, EPERM: return result.value

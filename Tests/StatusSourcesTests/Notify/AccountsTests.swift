@@ -21,8 +21,8 @@ import Testing
             of: sources(users: ["www-data", "nobody-else"]), before: Accounts(),
             user: { name throws(IOError) in name == "www-data" ? 33 : nil },
             group: { _ throws(IOError) in 995 })
-        #expect(accounts.user("www-data") == 33)
-        #expect(accounts.user("nobody-else") == nil)
+        #expect(try accounts.user("www-data") == 33)
+        #expect(try accounts.user("nobody-else") == nil)
         #expect(accounts.access == AccessPolicy(groups: [995]))
         #expect(accounts.failures.isEmpty)
     }
@@ -34,8 +34,9 @@ import Testing
             of: sources, before: Accounts(), user: { name throws(IOError) in name == "new" ? nil : 33 },
             group: { _ throws(IOError) in 995 })
         let accounts = Accounts(of: sources, before: before, user: refuse, group: refuse)
-        #expect(accounts.user("www-data") == 33)
-        #expect(accounts.user("new") == nil)
+        #expect(try accounts.user("www-data") == 33)
+        // An error is not taken for a user who does not exist.
+        #expect(throws: IOError.self) { try accounts.user("new") }
         #expect(accounts.access == AccessPolicy(groups: [995]))
         #expect(
             accounts.failures == [

@@ -5,9 +5,11 @@ import os
 import resource
 import signal
 import subprocess
+import tempfile
 
-from harness.daemon import STATUSCTL, STATUSD, Daemon
-from harness.expect import contains, equal, eventually
+from harness.attacker import need_root
+from harness.daemon import STATUSCTL, STATUSD, Daemon, run
+from harness.expect import contains, equal, eventually, one_sentence
 from harness.preload import preloaded
 from harness.runner import test
 from harness.store import wait_until_saved
@@ -75,6 +77,23 @@ def no_inotify():
             eventually(lambda t=text: t in (daemon.text("often") or ""), text)
             daemon.ctl("refresh", "seldom")
             contains(daemon.text("seldom"), text)
+
+
+@test("a user database that cannot be asked is not taken for an unknown user, by the daemon and by verify")
+def no_user_database():
+    need_root()
+    with tempfile.NamedTemporaryFile("w") as services:
+        services.write("passwd: nosuch\ngroup: nosuch\n")
+        services.flush()
+        prefix = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/nsswitch.conf && exec "$@"', services.name]
+        with Daemon("servers: { web: { notify: { users: [www-data] } } }\n", prefix=prefix) as daemon:
+            reason = "cannot look up the user “www-data”: no service in nsswitch.conf(5) has answered"
+            state = daemon.describe("web")
+            equal(state["phase"], "failed")
+            contains(state["message"], reason, "run “statusctl reload”")
+            contains(daemon.log(), reason)
+            verified = run(*prefix, STATUSCTL, "verify", daemon.file)
+            contains(one_sentence(verified, 0), reason)
 
 
 @test("when its descriptors are used up, the daemon still answers and saves, and says why there is no history")

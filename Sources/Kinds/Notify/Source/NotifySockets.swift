@@ -53,7 +53,7 @@ public final class NotifySockets: SharedResource {
     /// The users who may send: these users and those who may make changes.
     private func senders(_ users: [String]) throws(IOError) -> AccessPolicy {
         let numbers = try users.map { user throws(IOError) in
-            guard let number = environment.accounts.user(user) else {
+            guard let number = try environment.accounts.user(user) else {
                 throw IOError(
                     .notFound, "unknown user “\(VisibleText.escape(user))”; create it and run “statusctl reload”")
             }

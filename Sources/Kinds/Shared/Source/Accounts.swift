@@ -17,6 +17,8 @@ public struct Accounts: Sendable {
     public private(set) var access = AccessPolicy()
     private var group: UInt32?
     private var users: [String: UInt32] = [:]
+    /// Why the IDs of these users are not known.
+    private var unansweredUsers: [String: IOError] = [:]
 
     /// Creates accounts with only root and the daemon's user.
     public init() {}
@@ -28,18 +30,26 @@ public struct Accounts: Sendable {
         of sources: some Sequence<AnySourceSettings>, before: Accounts, user: LookUp = UserDatabase.user,
         group: LookUp = UserDatabase.group(named:)
     ) {
-        self.group = lookUp(Self.groupName, before: before.group, in: group)
+        self.group = try? lookUp(Self.groupName, before: before.group, in: group)
         if let group = self.group { access = AccessPolicy(groups: [group]) }
         for case .user(let name) in sources.lazy.flatMap(\.base.requirements) where users[name] == nil {
-            users[name] = lookUp(name, before: before.users[name], in: user)
+            do throws(IOError) {
+                users[name] = try lookUp(name, before: before.users[name], in: user)
+            } catch {
+                unansweredUsers[name] = IOError(
+                    error.code, "\(error.message); run “statusctl reload” when the lookup works again")
+            }
         }
     }
 
-    private mutating func lookUp(_ name: String, before: UInt32?, in database: LookUp) -> UInt32? {
+    private mutating func lookUp(
+        _ name: String, before: UInt32?, in database: LookUp
+    ) throws(IOError) -> UInt32? {
         do throws(IOError) {
             return try database(name)
         } catch {
             failures.append(before == nil ? error.message : "\(error.message); the previous value is used")
+            guard let before else { throw error }
             return before
         }
     }
@@ -48,5 +58,10 @@ public struct Accounts: Sendable {
     public var senders: AccessPolicy { access.allowing(users: users.values.sorted()) }
 
     /// Returns the ID of a user that the configuration names; nil if there is no such user.
-    public func user(_ name: String) -> UInt32? { users[name] }
+    ///
+    /// - Throws: ``IOError`` if the lookup failed.
+    public func user(_ name: String) throws(IOError) -> UInt32? {
+        if let failure = unansweredUsers[name] { throw failure }
+        return users[name]
+    }
 }
