@@ -25,6 +25,8 @@ enum StatusCtl {
     ///
     /// The process has a single thread, the event loop's.
     static func main() {
+        // This is the default, but glibc reads the file of a variable only once (tzset(3)).
+        if ["/etc/localtime", ":/etc/localtime"].contains(ProcessEnvironment.current["TZ"]) { unsetenv("TZ") }
         var words = Array(CommandLine.arguments.dropFirst())
         // Without any words, a terminal shows how the host is doing; a script has forgotten its command.
         let isBare = words.isEmpty && isatty(STDOUT_FILENO) == 1
@@ -43,6 +45,8 @@ enum StatusCtl {
             case .run(let command, let arguments):
                 // A write reports that the reader has closed the pipe; no signal is needed.
                 signal(SIGPIPE, SIG_IGN)
+                // The same for a file that must not grow any more (setrlimit(2)).
+                signal(SIGXFSZ, SIG_IGN)
                 EventLoop.runProcess {
                     let status = await run(command, arguments)
                     if isBare { Terminal(arguments).hint("for all commands, see “statusctl --help”") }

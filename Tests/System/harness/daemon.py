@@ -178,9 +178,9 @@ class Daemon:
         options.setdefault("env", environment(STATUSD_ADDRESS=f"unix:{self.socket}"))
         return run(STATUSCTL, *arguments, **options)
 
-    def ctl_in_shell(self, command):
-        """Runs statusctl in a shell, which expands the arguments and redirections in `command`."""
-        return run("sh", "-c", f"exec '{STATUSCTL}' {command}", env=environment(STATUSD_ADDRESS=f"unix:{self.socket}"))
+    def ctl_in_shell(self, command, before=""):
+        """Runs statusctl in a shell, which expands the arguments and redirections in `command`, after a command."""
+        return run("sh", "-c", f"{before}exec '{STATUSCTL}' {command}", env=environment(STATUSD_ADDRESS=f"unix:{self.socket}"))
 
     def done(self, *arguments, **options):
         """Runs statusctl, which must succeed; returns its output."""

@@ -149,6 +149,9 @@ def no_output():
             result = daemon.ctl_in_shell(f"{arguments} >/dev/full")
             contains(one_sentence(result, 1), "No space left on device")
         one_sentence(daemon.ctl_in_shell("list >&-"), 1)
+        for limited in "list", "watch":
+            result = daemon.ctl_in_shell(f"{limited} >'{daemon.folder}/output'", before="ulimit -f 0; ")
+            contains(one_sentence(result, 1), "File too large")
         equal(daemon.ctl_in_shell("status nosuch 2>&-").status, 4)
 
 

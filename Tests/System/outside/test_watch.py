@@ -501,6 +501,9 @@ def other_time_zone():
         followers = [commands.enter_context(Follower(*here(*arguments), env=surroundings)) for arguments in (
             ("watch",), ("watch", "--format", "{text} {updated}"), ("list", "--watch", "--format", "{text} {updated}"),
             ("watch", "--output", "waybar"), ("watch", "--output", "plain", "--format", "{text} {updated}"))]
+        # A value that means the default, which is set so that localtime(3) needs no system call.
+        followers += [commands.enter_context(Follower(*here("watch"), env=surroundings | {"TZ": zone_name}))
+                      for zone_name in (":/etc/localtime", "/etc/localtime")]
         shown = commands.enter_context(Screen(*here("top"), width=80, height=24, STATUSD_ADDRESS=f"unix:{daemon.socket}"))
 
         def local_time(offset):
