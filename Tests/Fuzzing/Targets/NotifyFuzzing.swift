@@ -31,10 +31,15 @@ enum NotifyFuzzing {
         datagram.withUnsafeBytes { NotifyMessage($0) }
     }
 
-    /// Unknown names have no effect, and the same lines again change nothing.
+    /// Unknown names and empty lines have no effect, and the same lines again change nothing.
     private static func checkLines(_ datagram: [UInt8], _ message: NotifyMessage) {
-        for other in [Array("X=1\n".utf8) + datagram, datagram + [0x0A] + datagram] {
+        let spaced = [0x0D] + datagram.flatMap { $0 == 0x0A ? [0x0D, 0x0A, 0x0A] : [$0] } as [UInt8]
+        for other in [Array("X=1\n".utf8) + datagram, datagram + [0x0A] + datagram, spaced] {
             if let other = self.message(other) { expect(other == message, "the same meaning: \(other), \(message)") }
+        }
+        if let stopping = self.message(Array("STOPPING=1\n".utf8) + datagram) {
+            expect(stopping.isFailure || stopping.condition == .stopping, "nothing but a failure is worse")
+            expect(stopping.isFailure == message.isFailure, "a failure counts in any order")
         }
     }
 
@@ -45,12 +50,24 @@ enum NotifyFuzzing {
             switch message.condition {
             case .failed, .unwell: expect(level == .critical, "a failure is critical")
             case .stopping: expect(level != .ok, "a program that stops is a warning, or has failed before")
-            case .ready, .reloading: expect(level == .ok, "a program that is ready is well")
+            case .reloading: expect(level != .warning, "a program that reloads is well, or has failed before")
+            case .ready: expect(level == .ok, "a program that is ready is well")
             case nil: expect(message.status != nil, "only a text or a condition is a status")
             }
-        case .touch: expect(message.isAlive || message.condition == .stopping, "only a sign of life keeps a status")
+        case .touch:
+            let isKept = message.condition == .stopping || message.condition == .reloading
+            expect(message.isAlive || isKept, "only a sign of life keeps a status")
         case .nothing: expect(message.status == nil && message.condition == nil, "a text or a condition is a status")
         }
         if let time = message.watchdogTime { expect(time == .zero || time >= .milliseconds(100), "a sensible time") }
+    }
+}
+
+extension NotifyMessage {
+    fileprivate var isFailure: Bool {
+        switch condition {
+        case .failed, .unwell: true
+        case .ready, .reloading, .stopping, nil: false
+        }
     }
 }

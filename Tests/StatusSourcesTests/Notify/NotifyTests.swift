@@ -105,7 +105,11 @@ import Testing
         let lines = String(repeating: "X=1\r\n", count: 127)
         #expect(reactions(lines + "STATUS=last") == ["last [ok]"])
         #expect(reactions("STATUS=first\n" + lines + "STATUS=too late") == ["refused"])
-        #expect(reactions("STATUS=blank lines count for nothing" + String(repeating: "\n", count: 200)).count == 1)
+        for blank in [String(repeating: "\n", count: 200), String(repeating: "\r\n", count: 30_000)] {
+            #expect(reactions(blank + "STATUS=a" + blank + "STOPPING=1" + blank) == ["a [warning]"])
+            #expect(reactions(lines + "STATUS=last" + blank) == ["last [ok]"])
+            #expect(reactions(lines + "STATUS=last" + blank + "X=1") == ["refused"])
+        }
         #expect(reactions("READY=1\0STOPPING=1", "READY=1\0") == ["refused", "ready [ok]"])
     }
 
@@ -116,6 +120,9 @@ import Testing
         #expect(reactions("WATCHDOG=trigger") == ["watchdog triggered [critical]"])
         #expect(reactions("ERRNO=0", "ERRNO=x", "ERRNO=99999") == ["nothing", "nothing", "nothing"])
         #expect(reactions("ERRNO=EIO") == ["Input/output error [critical]"])
+        #expect(reactions("ERRNO=EWOULDBLOCK") == reactions("ERRNO=EAGAIN"))
+        #expect(reactions("ERRNO=x\nERRNO=5", "ERRNO=EIOX", "ERRNO=-5") == ["nothing", "nothing", "nothing"])
+        #expect(reactions("WATCHDOG_USEC=x\nWATCHDOG=0\nWATCHDOG=trigger") == ["nothing"])
         #expect(reactions("STATUS=Failed\nBUSERROR=org.example.Broken") == ["Failed [critical]"])
         #expect(reactions("BUSERROR=org.example.Broken") == ["org.example.Broken [critical]"])
     }
@@ -129,6 +136,26 @@ import Testing
             reactions("ERRNO=28", "STOPPING=1", "READY=1", "STOPPING=1") == [
                 "No space left on device [critical]", "touch", "ready [ok]", "stopping [warning]",
             ])
+    }
+
+    @Test("a program that reloads after a failure, or that another user stops, is as bad until it is ready")
+    func reloadsAfterFailure() throws {
+        #expect(
+            reactions("STATUS=up", "ERRNO=28", "RELOADING=1", "STATUS=again\nRELOADING=1", "READY=1") == [
+                "up [ok]", "No space left on device [critical]", "touch", "again [critical]", "again [ok]",
+            ])
+        var state = NotifyState()
+        _ = state.take(try #require(message("ERRNO=28")), from: 33)
+        #expect(state.take(try #require(message("STOPPING=1")), from: 0) == .touch)
+        #expect(state.take(try #require(message("STATUS=bye")), from: 0) == .post(try StatusText("bye"), .critical))
+    }
+
+    @Test(
+        "of two conditions in a message, stopping counts more than ready, and ready more than reloading, in any order")
+    func twoConditions() {
+        #expect(
+            reactions("STOPPING=1\nREADY=1", "STOPPING=1\nRELOADING=1", "READY=1\nRELOADING=1", "RELOADING=1\nREADY=1")
+                == ["stopping [warning]", "stopping [warning]", "ready [ok]", "ready [ok]"])
     }
 
     @Test("of two values of the watchdog, the first one counts, as in systemd")

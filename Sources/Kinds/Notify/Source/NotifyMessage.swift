@@ -16,7 +16,7 @@ struct NotifyMessage: Equatable {
 
     /// The text of `STATUS=`; an empty text removes the previous one.
     var status: String?
-    /// A failure, or else the last condition.
+    /// A failure, or else stopping, or else ready, or else reloading, in any order of the lines.
     var condition: Condition?
     /// Whether the datagram is a keep-alive (`WATCHDOG=1`).
     var isAlive = false
@@ -34,8 +34,8 @@ struct NotifyMessage: Equatable {
     /// Reads a datagram; nil if it has too many lines, or a NUL before its end.
     ///
     /// Such a datagram is not truncated, because a part of it could have another meaning. Unknown assignments are
-    /// ignored, as systemd does. Of two values of a name the first one counts, and of two conditions the last one
-    /// (`service_notify_message` in systemd's service.c).
+    /// ignored, as systemd does. Of two values of a name the first one counts, even if it is invalid, and of two
+    /// conditions the worse one (`service_notify_message` in systemd's service.c).
     init?(_ bytes: UnsafeRawBufferPointer) {
         let text = bytes.last == 0 ? UnsafeRawBufferPointer(rebasing: bytes.dropLast()) : bytes
         if let base = text.baseAddress, memchr(base, 0, text.count) != nil { return nil }
@@ -73,9 +73,9 @@ struct NotifyMessage: Equatable {
         if let text = line.value(of: "STATUS=") {
             status = status ?? text
         } else if line == "READY=1" {
-            condition = .ready
+            if condition != .stopping { condition = .ready }
         } else if line == "RELOADING=1" {
-            condition = .reloading
+            condition = condition ?? .reloading
         } else if line == "STOPPING=1" {
             condition = .stopping
         } else if let value = line.value(of: "WATCHDOG=") {
@@ -89,11 +89,14 @@ struct NotifyMessage: Equatable {
         }
     }
 
+    /// The second names of error numbers on most architectures, which strerrorname_np(3) leaves out.
+    private static let aliases = ["EDEADLOCK": EDEADLOCK, "ENOTSUP": ENOTSUP, "EWOULDBLOCK": EWOULDBLOCK]
+
     /// The text of an error, by its number or by its name, such as `EIO`; nil if there is no such error.
     private static func error(_ text: String) -> String? {
         let known = Int32(1)...4095
         func isNamed(_ number: Int32) -> Bool { strerrorname_np(number).map { String(cString: $0) } == text }
-        let number = Int32(text) ?? known.first(where: isNamed)
+        let number = Int32(text) ?? aliases[text] ?? known.first(where: isNamed)
         return number.flatMap { known.contains($0) ? String(cString: strerror($0)) : nil }
     }
 

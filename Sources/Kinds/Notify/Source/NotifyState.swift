@@ -17,11 +17,13 @@ struct NotifyState {
 
     mutating func take(_ message: NotifyMessage, from sender: UInt32) -> Reaction {
         if let text = message.status { statuses.note(StatusText(fitting: text), from: sender) }
-        // A program that stops after a failure is no better.
-        let isEnd = message.condition == .stopping && level == .critical && conditions.newestSender == sender
-        let condition = isEnd ? nil : message.condition
+        // After a failure, only a program that is ready is better, whoever stops or reloads it.
+        let isNoBetter = level == .critical && (message.condition == .stopping || message.condition == .reloading)
+        let condition = isNoBetter ? nil : message.condition
         if let condition { conditions.note(condition, from: sender) }
-        guard message.status != nil || condition != nil else { return message.isAlive || isEnd ? .touch : .nothing }
+        guard message.status != nil || condition != nil else {
+            return message.isAlive || isNoBetter ? .touch : .nothing
+        }
         guard let text = text(for: message) else { return .nothing }
         return .post(text, level)
     }
