@@ -57,9 +57,10 @@ enum ConfigurationFuzzing {
         for server in lefts { check(server) }
     }
 
-    /// The warnings but for those of commas without a space, which are about how a list is written.
+    /// The warnings but for those of texts without quotes, which are about how they are written.
     private static func meaningWarnings(of fragment: Fragment) -> [String] {
-        fragment.problems.map(\.reason).filter { !$0.hasSuffix("in quotes if it is one") }
+        let endings = ["in quotes if it is one", "or quote it if it is one", "write straight ones, \" or '"]
+        return fragment.problems.map(\.reason).filter { reason in !endings.contains { reason.hasSuffix($0) } }
     }
 
     private static func servers(of fragment: Fragment) -> [ServerConfiguration] {
