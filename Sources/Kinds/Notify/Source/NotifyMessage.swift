@@ -89,15 +89,17 @@ struct NotifyMessage: Equatable {
         }
     }
 
-    /// The second names of error numbers on most architectures, which strerrorname_np(3) leaves out.
-    private static let aliases = ["EDEADLOCK": EDEADLOCK, "ENOTSUP": ENOTSUP, "EWOULDBLOCK": EWOULDBLOCK]
+    private static let errors = Int32(1)...4095
+    /// The numbers of errors by their names; strerrorname_np(3) leaves out second names.
+    private static let errorNumbers = Dictionary(
+        errors.compactMap { number in strerrorname_np(number).map { (String(cString: $0), number) } },
+        uniquingKeysWith: { first, _ in first }
+    ).merging(["EDEADLOCK": EDEADLOCK, "ENOTSUP": ENOTSUP, "EWOULDBLOCK": EWOULDBLOCK]) { _, second in second }
 
     /// The text of an error, by its number or by its name, such as `EIO`; nil if there is no such error.
     private static func error(_ text: String) -> String? {
-        let known = Int32(1)...4095
-        func isNamed(_ number: Int32) -> Bool { strerrorname_np(number).map { String(cString: $0) } == text }
-        let number = Int32(text) ?? aliases[text] ?? known.first(where: isNamed)
-        return number.flatMap { known.contains($0) ? String(cString: strerror($0)) : nil }
+        let number = Int32(text) ?? errorNumbers[text]
+        return number.flatMap { errors.contains($0) ? String(cString: strerror($0)) : nil }
     }
 
     /// One line of a datagram, not copied.
