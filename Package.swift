@@ -72,6 +72,7 @@ let package = Package(
             name: "Varlink",
             dependencies: ["StatusPlatform", "StatusSupport", "EventLoopIO", "VarlinkDescription", deque, logging]),
         .target(name: "StatusModel"),
+        .target(name: "StatusAlerts", dependencies: ["StatusModel"]),
         .target(
             name: "SourceKinds", dependencies: ["StatusModel", "StatusSupport", "YAML"],
             path: "Sources/Kinds", exclude: kinds("Source"), sources: kinds("Settings")),
@@ -135,6 +136,10 @@ let package = Package(
             plugins: ["VarlinkGeneratorPlugin"]),
         .testTarget(name: "VarlinkTests", dependencies: ["StatusPlatform", "EventLoopIO", "Varlink", logging]),
         .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"]),
+        .target(
+            name: "AlertHistories", dependencies: ["StatusModel", "StatusAlerts"],
+            path: "Tests/AlertHistories/Histories"),
+        .testTarget(name: "StatusAlertsTests", dependencies: ["StatusModel", "StatusAlerts", "AlertHistories"]),
         .testTarget(name: "StatusWorkersTests", dependencies: ["SourceKinds", "StatusWorkers", "Varlink"]),
         .testTarget(
             name: "StatusMonitorTests",
@@ -172,6 +177,13 @@ if Context.environment["STATUSD_BENCHMARKS"] != nil {
             name: "InProcessBenchmarks",
             dependencies: ["NotificationStreams", "StatusInterface", "StatusModel", "StatusMonitor", "Varlink"],
             path: "Tests/Benchmarks/InProcess"))
+}
+
+// The random histories of alerts are run with the optimiser only by packaging/test.
+if Context.environment["STATUSD_HISTORIES"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "alert-histories", dependencies: ["AlertHistories"], path: "Tests/AlertHistories/Run"))
 }
 
 // Varlink's certification and the example with swift-service-lifecycle are built only by packaging/test. As separate

@@ -14,6 +14,9 @@ public struct ServerName: Hashable, Sendable, Comparable, CustomStringConvertibl
     /// In place of a server's name: whichever server is the worst, unless a server has this name.
     public static let worst = ServerName(literal: "worst")
 
+    /// In an alert that is only a test.
+    public static let test = ServerName(literal: "test")
+
     public let rawValue: String
 
     private init(literal: StaticString) { rawValue = "\(literal)" }

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import StatusModel
+
+/// Decides what each receiver is told, so that the last thing that it was told is what is true.
+///
+/// A state machine over events and times since boot; it does no I/O and reads no clock. For each receiver and server it
+/// keeps what the receiver was told last (``Told``). A level that differs is due if it has lasted, is wanted, and is
+/// not held. A delivery has all that is due. Only its success changes what was told, and to what was sent, so that
+/// a change during a delivery is due again.
+public struct AlertMachine: Sendable {
+    /// What is known of a server.
+    struct Server {
+        var rule: AlertRule
+        /// The counted level; nil before the first status.
+        var level: Level?
+        /// Whether its children cannot be reached: it is critical or failed.
+        var isDown = false
+        /// When the level became this one.
+        var since: (boot: Duration, wall: Timestamp)
+        /// When the server last left each level, in the order of `Level.allCases`.
+        var left: [Duration]
+        var isSilenced = false
+        /// Whether it must not be told before this time, because programs report again after a start.
+        var heldUntil = Duration.zero
+        /// When the last hold ended, if a result that is newer than this must come first.
+        var mustRecheck: Duration?
+        /// When the newest result was requested, or its level changed.
+        var resultAt = Duration.zero
+        /// When a new result was requested; nil if none is awaited.
+        var recheckedAt: Duration?
+        var children: Set<ServerName> = []
+
+        init(_ rule: AlertRule, since: (boot: Duration, wall: Timestamp)) {
+            (self.rule, self.since) = (rule, since)
+            left = Level.allCases.map { _ in since.boot }
+        }
+
+        /// Since when the level has been one of these.
+        func since(in levels: Set<Level>) -> Duration {
+            zip(Level.allCases, left).filter { !levels.contains($0.0) }.map(\.1).max() ?? since.boot
+        }
+    }
+
+    struct Receiver {
+        var settings: AlertReceiver
+        /// The running delivery, with what the receiver knew before it.
+        var sending: [(alert: Alert, before: Told)]?
+        /// When the first of what is due became due; nil if nothing is.
+        var dueSince: Duration?
+        var failures = 0
+        var nextAttempt = Duration.zero
+
+        func isSending(_ name: ServerName) -> Bool { sending?.contains { $0.alert.server == name } ?? false }
+    }
+
+    /// What to do.
+    public enum Action: Equatable, Sendable {
+        /// Save ``takeUnsaved()``, run the receiver's program, and then call ``ended(_:_:at:jitter:)``.
+        case deliver(receiver: String, [Alert])
+        /// Check the server, and then call ``rechecked(_:)``.
+        case recheck(ServerName)
+    }
+
+    /// How long programs may take to report after a start.
+    private static let startHold = Duration.seconds(10)
+
+    var servers: [ServerName: Server] = [:]
+    var receivers: [String: Receiver] = [:]
+    var told: [AlertKey: Told] = [:]
+    /// The servers of which some receiver may not know the level; the others cost nothing.
+    var open: Set<ServerName> = []
+    private var unsaved: Set<AlertKey> = []
+    private let startedAt: Duration
+
+    /// Creates a machine that continues with what receivers were told in an earlier run.
+    public init(told: [AlertKey: Told] = [:], at now: Duration) {
+        self.told = told
+        open = Set(told.keys.map(\.server))
+        startedAt = now
+    }
+
+    // MARK: Settings
+
+    /// Whether nobody is told anything.
+    public var isIdle: Bool { receivers.isEmpty }
+
+    /// Takes the receivers of a configuration; what a removed one was told is kept, in case that it comes back.
+    public mutating func configure(_ settings: [String: AlertReceiver]) {
+        for name in receivers.keys where settings[name] == nil { receivers[name] = nil }
+        for (name, settings) in settings { receivers[name, default: Receiver(settings: settings)].settings = settings }
+        open.formUnion(servers.keys)
+        open.formUnion(told.keys.map(\.server))
+    }
+
+    /// Adds a server, or changes its rule.
+    public mutating func set(_ rule: AlertRule, for name: ServerName, at now: Duration, wall: Timestamp) {
+        let old = servers[name]?.rule
+        guard rule != old else { return }
+        if let parent = old?.parent { servers[parent]?.children.remove(name) }
+        servers[name, default: Server(rule, since: (now, wall))].rule = rule
+        if old != nil, rule.parent != old?.parent { hold(name, until: now) }
+        if !rule.isChecked { servers[name]?.mustRecheck = nil }
+        // The parent may be added later.
+        for (other, server) in servers where server.rule.parent == name { servers[name]?.children.insert(other) }
+        if let parent = rule.parent { servers[parent]?.children.insert(name) }
+        open.insert(name)
+    }
+
+    /// Removes a server; what receivers know of it is told to be removed.
+    public mutating func remove(_ name: ServerName, at now: Duration) {
+        if let parent = servers[name]?.rule.parent { servers[parent]?.children.remove(name) }
+        if servers[name]?.isDown == true { endHold(ofChildrenOf: name, at: now) }
+        servers[name] = nil
+        open.insert(name)
+    }
+
+    // MARK: Events
+
+    /// Takes a server's state after a start, whose level has lasted for some time.
+    ///
+    /// It is told only after a new result, because the state is from before the start.
+    public mutating func restore(
+        _ name: ServerName, level: Level?, isDown: Bool, isSilenced: Bool, since: (boot: Duration, wall: Timestamp)
+    ) {
+        guard servers[name] != nil else { return }
+        servers[name]?.level = level
+        servers[name]?.isDown = isDown
+        servers[name]?.since = since
+        servers[name]?.left = Level.allCases.map { _ in since.boot }
+        servers[name]?.isSilenced = isSilenced
+        hold(name, until: startedAt)
+        servers[name]?.heldUntil = startedAt + Self.startHold
+        open.insert(name)
+    }
+
+    public func hasServer(_ name: ServerName) -> Bool { servers[name] != nil }
+
+    /// Takes a server's state after a change; returns whether that may matter to a receiver.
+    @discardableResult
+    public mutating func take(
+        _ name: ServerName, level: Level?, isDown: Bool, isSilenced: Bool, at now: Duration, wall: Timestamp
+    ) -> Bool {
+        guard let old = servers[name] else { return false }
+        if level == old.level, isDown == old.isDown, isSilenced == old.isSilenced { return false }
+        if level != old.level {
+            if let left = old.level.flatMap(Level.allCases.firstIndex(of:)) { servers[name]?.left[left] = now }
+            servers[name]?.level = level
+            servers[name]?.since = (now, wall)
+            servers[name]?.resultAt = now
+            open.insert(name)
+        }
+        if isSilenced != old.isSilenced {
+            servers[name]?.isSilenced = isSilenced
+            if !isSilenced { hold(name, until: now) }
+            open.insert(name)
+        }
+        if isDown != old.isDown {
+            servers[name]?.isDown = isDown
+            if !isDown { endHold(ofChildrenOf: name, at: now) }
+        }
+        return true
+    }
+
+    /// Notes that the check of a server that was requested has ended, however it ended.
+    public mutating func rechecked(_ name: ServerName) {
+        guard let began = servers[name]?.recheckedAt else { return }
+        servers[name]?.recheckedAt = nil
+        let resultAt = max(began, servers[name]?.resultAt ?? began)
+        servers[name]?.resultAt = resultAt
+        if let end = servers[name]?.mustRecheck, began >= end { servers[name]?.mustRecheck = nil }
+    }
+
+    /// Notes that a hold has ended, so that only a newer result is told.
+    private mutating func hold(_ name: ServerName, until now: Duration) {
+        if servers[name]?.rule.isChecked == true { servers[name]?.mustRecheck = now }
+        open.insert(name)
+    }
+
+    private mutating func endHold(ofChildrenOf name: ServerName, at now: Duration) {
+        var (names, seen) = (Array(servers[name]?.children ?? []), Set([name]))
+        while let child = names.popLast() {
+            guard seen.insert(child).inserted else { continue }
+            hold(child, until: now)
+            names += servers[child]?.children ?? []
+        }
+    }
+
+    // MARK: What is known
+
+    /// What a receiver knows of a server.
+    func told(_ key: AlertKey) -> Told { told[key] ?? Told() }
+
+    mutating func set(_ value: Told?, for key: AlertKey) {
+        guard value != told[key], value?.isInitial != true || told[key] != nil else { return }
+        told[key] = value?.isInitial == true ? nil : value
+        unsaved.insert(key)
+    }
+
+    /// Whether something has changed since the last ``takeUnsaved()``.
+    public var hasUnsaved: Bool { !unsaved.isEmpty }
+
+    /// Notes that something could not be saved.
+    public mutating func keepUnsaved(_ keys: [AlertKey]) { unsaved.formUnion(keys) }
+
+    /// Notes that everything must be saved, because nothing of it is any more.
+    public mutating func keepAllUnsaved() { unsaved.formUnion(told.keys) }
+
+    /// Takes what has changed since the last call; nil for what need not be kept.
+    public mutating func takeUnsaved() -> [(AlertKey, Told?)] {
+        defer { unsaved = [] }
+        return unsaved.map { ($0, told[$0]) }
+    }
+}
