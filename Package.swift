@@ -84,7 +84,8 @@ let package = Package(
             ]),
         .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"]),
         .target(
-            name: "StatusStore", dependencies: ["StatusPlatform", "StatusSupport", "StatusModel", "StatusMonitor"]),
+            name: "StatusStore",
+            dependencies: ["StatusPlatform", "StatusSupport", "StatusModel", "StatusAlerts", "StatusMonitor"]),
         .target(
             name: "StatusSources",
             dependencies: [
@@ -96,13 +97,14 @@ let package = Package(
             name: "StatusInterface", dependencies: ["EventLoopIO", "Varlink", "StatusModel"],
             plugins: ["VarlinkGeneratorPlugin"]),
         .target(
-            name: "StatusConfiguration", dependencies: ["StatusModel", "SourceKinds", "StatusSupport", "YAML"]),
+            name: "StatusConfiguration",
+            dependencies: ["StatusModel", "StatusAlerts", "SourceKinds", "StatusSupport", "YAML"]),
         .executableTarget(
             name: "StatusDaemon",
             dependencies: [
                 "StatusPlatform", "StatusSupport", "NotificationStreams", "EventLoopIO", "SystemdClient", "Varlink",
-                "StatusModel", "SourceKinds", "StatusWorkers", "StatusMonitor", "StatusStore", "StatusSources",
-                "StatusInterface", "StatusConfiguration", logging,
+                "StatusModel", "StatusAlerts", "SourceKinds", "StatusWorkers", "StatusMonitor", "StatusStore",
+                "StatusSources", "StatusInterface", "StatusConfiguration", logging,
             ]),
         .executableTarget(
             name: "StatusCommands",
@@ -144,7 +146,8 @@ let package = Package(
         .testTarget(
             name: "StatusMonitorTests",
             dependencies: ["NotificationStreams", "StatusModel", "StatusMonitor", "TestSupport"]),
-        .testTarget(name: "StatusStoreTests", dependencies: ["StatusModel", "StatusMonitor", "StatusStore"]),
+        .testTarget(
+            name: "StatusStoreTests", dependencies: ["StatusModel", "StatusAlerts", "StatusMonitor", "StatusStore"]),
         .testTarget(
             name: "StatusSourcesTests",
             dependencies: [

@@ -56,13 +56,14 @@ enum ClientCommand {
     ///   - mayBeRepeated: whether it runs again if the daemon closes the connection without an answer, as it does when
     ///     it restarts.
     ///   - isChange: whether the daemon may still carry out the request after the command has timed out.
+    ///   - showsNotices: whether a change shows what the daemon says of itself to administrators.
     ///   - severalHosts: whether the user may choose more than one host.
     ///   - limit: how long the command may take, including the time to connect.
     ///   - beforeConnecting: runs the command without a connection to a daemon, or returns nil.
     static func make(
         _ name: String, abstract: String, discussion: String = "", parameters: [any AnyParameter] = [],
         statuses: Set<ExitStatus> = [], writesJSON: Bool = true,
-        mayBeRepeated: Bool = false, isChange: Bool = false, severalHosts: Bool = false,
+        mayBeRepeated: Bool = false, isChange: Bool = false, showsNotices: Bool = true, severalHosts: Bool = false,
         limit: @escaping @Sendable (ParsedArguments) -> Duration? = { _ in nil },
         beforeConnecting: @escaping @Sendable (ParsedArguments) async throws -> ExitStatus? = { _ in nil },
         validate: @escaping @Sendable (ParsedArguments) throws(InvalidUsage) -> Void = { _ in },
@@ -92,7 +93,10 @@ enum ClientCommand {
                         client: client, address: address, deadline: deadline, terminal: Terminal(arguments),
                         arguments: arguments, hint: hint)
                     do {
-                        return try await run(context)
+                        let status = try await run(context)
+                        // Who makes changes is an administrator.
+                        if isChange, showsNotices { await context.warn() }
+                        return status
                     } catch MonitorError.noSuchServer(let name, let reason) {
                         throw await context.noSuchServer(name, reason: reason)
                     } catch MonitorError.connection(let late) where isChange && late.code == .timedOut {

@@ -131,6 +131,9 @@ struct CommandFailure: Error {
         case .nothingSelected:
             return "no server is selected; run “statusctl select NAME”, or give a server name"
         case .invalidStatus(let reason): return "cannot post the status: \(visible(reason))"
+        case .invalidSilence(let reason): return "cannot silence: \(visible(reason))"
+        case .noSuchReceiver(let receiver):
+            return "no receiver named “\(visible(receiver))”; run “statusctl alerts” to see all"
         case .historyUnavailable(let reason): return "cannot read the history: \(visible(reason))"
         case .limitReached(let limit, let value):
             let limit = visible(limit)

@@ -52,8 +52,8 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
             case .reloadFailed: .invalidConfiguration
             case .service(.permissionDenied): .permissionDenied
             case .connection(let error): ExitStatus(error.code)
-            case .isConfigured, .refreshFailed, .invalidStatus, .historyUnavailable, .limitReached, .service, .other,
-                .cancelled:
+            case .isConfigured, .refreshFailed, .invalidStatus, .historyUnavailable, .invalidSilence,
+                .noSuchReceiver, .limitReached, .service, .other, .cancelled:
                 .failed
             }
     }

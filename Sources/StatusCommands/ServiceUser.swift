@@ -9,6 +9,8 @@ enum ServiceUser: String {
     case daemon = "statusd"
     /// The user of the executor, which runs plugins.
     case executor = "statusd-executor"
+    /// The user of the executor that runs receivers of alerts.
+    case alerts = "statusd-alerts"
 
     /// Runs `body` with the rights of this user.
     ///
@@ -33,6 +35,7 @@ enum ServiceUser: String {
         switch self {
         case .daemon: .daemon
         case .executor: .executor
+        case .alerts: .alerts
         }
     }
 

@@ -15,7 +15,8 @@ enum StatusCtl {
         subcommands: [
             ListCommand.command, StatusCommand.command, WatchCommand.command, TopCommand.command,
             HistoryCommand.command, SelectCommand.command, PostCommand.command, RefreshCommand.command,
-            WaitCommand.command, ForgetCommand.command, ReloadCommand.command, VerifyCommand.command,
+            WaitCommand.command, SilenceCommand.command, SilenceCommand.endCommand, AlertsCommand.command,
+            ForgetCommand.command, ReloadCommand.command, VerifyCommand.command,
             InitCommand.command, BridgeCommand.command,
         ])
 

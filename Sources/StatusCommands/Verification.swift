@@ -49,7 +49,7 @@ struct Verification {
                 if case .unit(let name) = $0 { name } else { nil }
             })
         return loaded.sorted(
-            loaded.problems.map(explain) + hiddenFiles + removed + missingLibraries(servers)
+            loaded.problems.map(explain) + hiddenFiles + removed + missingLibraries(servers) + missingReceivers
                 + servers.flatMap { missing(for: $0.key, $0.value, unknownUnits) })
     }
 
@@ -87,6 +87,20 @@ struct Verification {
                     .warning, at: first.value.origin, reason: "\(names)\(rest) cannot be checked without \(what)")
             }
         }
+    }
+
+    /// Warns of receivers of alerts whose programs cannot be run.
+    private var missingReceivers: [Problem] {
+        loaded.configuration.receivers.sorted { $0.key < $1.key }.compactMap { name, receiver in
+            obstacle(toRunning: receiver.command[0], for: .alerts).map {
+                Problem(.warning, at: receiver.origin, reason: "the receiver \(name): \($0)")
+            }
+        }
+    }
+
+    private func obstacle(toRunning path: String, for user: ServiceUser) -> String? {
+        refusal(of: path, X_OK, "run", for: user)
+            ?? (isFile(path) ? nil : "\(VisibleText.escape(path)) is not a regular file")
     }
 
     /// Errors of files that are links to places hidden from the daemon.
@@ -130,9 +144,7 @@ struct Verification {
 
     private func obstacle(to requirement: SourceRequirement, _ unknownUnits: Set<String>) -> String? {
         switch requirement {
-        case .program(let path):
-            return refusal(of: path, X_OK, "run", for: .executor)
-                ?? (isFile(path) ? nil : "\(VisibleText.escape(path)) is not a regular file")
+        case .program(let path): return obstacle(toRunning: path, for: .executor)
         case .readableFile(let path): return refusal(of: path, R_OK, "read", for: .daemon)
         case .visiblePath(let path):
             guard let obstacle = hidden(path, from: .daemon) else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import SourceKinds
+public import StatusAlerts
 public import StatusModel
 
 /// The configuration, merged from all files.
@@ -15,6 +16,8 @@ public struct Configuration: Equatable, Sendable {
     /// The limits of clients and checks.
     public var limits = Limits()
     public var history = HistoryLimits()
+    /// Who is told about problems, by name.
+    public var receivers: [String: ReceiverConfiguration] = [:]
 
     /// The new names of servers that were renamed, by their former names.
     ///
@@ -47,6 +50,8 @@ public struct ServerConfiguration: Equatable, Sendable {
     /// The value of `ttl`; nil if it is not set (``lifetime``).
     public var timeToLive: Duration?
     public var schedule: CheckSchedule
+    /// When its level is told (`alert`, `parent`).
+    public var alert = AlertRule()
     /// How long a oneshot unit may run (`runtime`); nil for no limit.
     public var runtime: Duration?
     /// The reason why the server cannot be followed; nil if it can.

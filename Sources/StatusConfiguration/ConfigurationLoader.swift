@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import SourceKinds
+import StatusAlerts
 import StatusModel
 import StatusSupport
 
@@ -160,6 +161,7 @@ private struct FragmentMerger {
         for (limit, value) in fragment.limits { configuration.limits[keyPath: limit] = value }
         if let keep = fragment.history.keep { configuration.history.keep = keep }
         if let changes = fragment.history.changes { configuration.history.changes = changes }
+        for (name, receiver) in fragment.receivers { configuration.receivers[name] = receiver }
         for (name, draft) in fragment.servers { drafts[name] = draft }
     }
 
@@ -207,6 +209,7 @@ private struct FragmentMerger {
             problems += draft.errors(of: name)
         }
         checkSelection()
+        for name in configuration.servers.keys.sorted() { checkParent(of: name) }
         var loaded = LoadedConfiguration(
             configuration: configuration, problems: problems, failedFiles: failedFiles)
         loaded.usable = usable
@@ -226,6 +229,28 @@ private struct FragmentMerger {
                 .warning, at: server.origin, server: name,
                 reason: "“ttl” is too short: a status may be stale before the next check; "
                     + "make it longer than \(pause) (1.1 times the interval, plus the timeout)"))
+    }
+
+    /// Ignores a parent that does not exist, or without which a server could not be reached by way of itself.
+    private mutating func checkParent(of name: ServerName) {
+        guard let server = configuration.servers[name], let parent = server.alert.parent else { return }
+        var (chain, next) = ([name], Optional(parent))
+        while let above = next, above != name, !chain.contains(above) {
+            chain.append(above)
+            next = configuration.servers[above]?.alert.parent
+        }
+        let reason: String
+        if configuration.servers[parent] == nil {
+            reason =
+                "“parent: \(parent)” names a server that is not configured"
+                + Nearest.suggestion(for: parent.rawValue, among: configuration.servers.keys.sorted().map(\.rawValue))
+        } else if next == name {
+            reason = "“parent” goes in a circle: " + (chain + [name]).map(\.rawValue).joined(separator: ", ")
+        } else {
+            return
+        }
+        configuration.servers[name]?.alert.parent = nil
+        problems.append(Problem(.error, at: server.origin, server: name, reason: reason))
     }
 
     /// Warns if `select` names a server that cannot exist.

@@ -13,6 +13,7 @@ struct Fragment: Sendable {
     var defaults = ServerOptions()
     var limits: [(path: any WritableKeyPath<Limits, Int> & Sendable, value: Int)] = []
     var history: (keep: Duration?, changes: Int?) = (nil, nil)
+    var receivers: [(name: String, receiver: ReceiverConfiguration)] = []
     var servers: [(name: ServerName, draft: ServerDraft)] = []
     var problems: [Problem] = []
     /// The errors that disable the whole file.
@@ -75,6 +76,7 @@ struct FragmentReader {
         case "defaults": try readDefaults(value)
         case "limits": try readLimits(value)
         case "history": try readHistory(value)
+        case "alerts": try readAlerts(value)
         case "servers": try readServers(value)
         default: try readUnknown(key, value)
         }
@@ -85,7 +87,7 @@ struct FragmentReader {
         do throws(Problem) { try body(&self) } catch { fragment.errors.append(error) }
     }
 
-    private static let keys = ["select", "accept", "defaults", "limits", "history", "servers"]
+    private static let keys = ["select", "accept", "defaults", "limits", "history", "alerts", "servers"]
 
     /// Reports an unknown key.
     ///
@@ -162,6 +164,15 @@ struct FragmentReader {
                 reader.fragment.history.changes = try reader.reader.count(value, of: "changes", in: 0...10_485_760)
             default: reader.warnOfUnknown(key, among: ["keep", "changes"], within: "history")
             }
+        }
+    }
+
+    private mutating func readAlerts(_ node: YAMLNode) throws(Problem) {
+        try readSection(node, "alerts", example: "{ mail: { run: [/usr/lib/statusd/alerts/mail, root] } }") {
+            reader, key, value throws(Problem) in
+            var receiverReader = ReceiverReader(reader.reader)
+            reader.fragment.receivers.append(try receiverReader.read(key, value))
+            reader.fragment.problems += receiverReader.problems
         }
     }
 

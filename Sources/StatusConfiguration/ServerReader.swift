@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import SourceKinds
+import StatusAlerts
 import StatusModel
 import YAML
 
@@ -8,6 +9,7 @@ import YAML
 struct ServerDraft: Sendable {
     var description: String?
     var formerName: ServerName?
+    var parent: ServerName?
     var source: AnySourceSettings?
     var options = ServerOptions()
     var failure: String?
@@ -30,6 +32,11 @@ struct ServerDraft: Sendable {
             description: description, source: source, placeholder: options.placeholder,
             failure: fileProblem.map(\.description) ?? failure.map { "\(origin): \($0)" }, origin: origin)
         configuration.formerName = formerName
+        configuration.alert.isOn = options.alert?.isOn ?? true
+        configuration.alert.after = options.alert?.after ?? .zero
+        configuration.alert.clear = options.alert?.clear ?? .zero
+        configuration.alert.parent = parent
+        configuration.alert.isChecked = source?.delivery == .checked
         // Unused options are dropped, so that they do not count as a change.
         if configuration.isRefreshable { configuration.schedule = options.schedule }
         // A followed server needs no `ttl`: its status is correct until the next event.
@@ -51,8 +58,9 @@ struct ServerOptions: Sendable {
     var failures: Int?
     var successes: Int?
     var runtime: Duration?
+    var alert: AlertOptions?
 
-    static let keys = ["placeholder", "ttl", "interval", "timeout", "failures", "successes", "runtime"]
+    static let keys = ["placeholder", "ttl", "interval", "timeout", "failures", "successes", "runtime", "alert"]
 
     static let scheduleKeys: Set = ["interval", "timeout", "failures", "successes"]
 
@@ -66,6 +74,7 @@ struct ServerOptions: Sendable {
         case "failures": failures = try reader.count(value, of: "failures", in: 1...1000)
         case "successes": successes = try reader.count(value, of: "successes", in: 1...1000)
         case "runtime": runtime = try reader.duration(value, of: "runtime", in: .milliseconds(100)...Self.longest)
+        case "alert": alert = try AlertOptions.read(value, with: reader)
         default: return false
         }
         return true
@@ -95,7 +104,7 @@ struct ServerOptions: Sendable {
             placeholder: placeholder ?? others.placeholder, timeToLive: timeToLive ?? others.timeToLive,
             interval: interval ?? others.interval, timeout: timeout ?? others.timeout,
             failures: failures ?? others.failures, successes: successes ?? others.successes,
-            runtime: runtime ?? others.runtime)
+            runtime: runtime ?? others.runtime, alert: alert?.over(others.alert) ?? others.alert)
     }
 
     var schedule: CheckSchedule {
@@ -119,7 +128,7 @@ struct ServerReader {
         self.name = name
     }
 
-    static let keys = ["description", "was"] + ServerOptions.keys + SourceKinds.keys
+    static let keys = ["description", "was", "parent"] + ServerOptions.keys + SourceKinds.keys
 
     /// Reads the entry; an error in it disables only this server.
     mutating func read(_ node: YAMLNode, key: YAMLNode) -> ServerDraft {
@@ -186,6 +195,8 @@ struct ServerReader {
                 throw reader.problem(at: value, "“was” must be the server's name before it was renamed")
             }
             draft.formerName = former
+        } else if key.string == "parent" {
+            draft.parent = try reader.name(value, of: "parent")
         } else if let kind = key.string.flatMap(SourceKinds.kind) {
             if let source = try read(value, of: kind) { sources.append(source) }
         } else {

@@ -13,6 +13,8 @@ struct DaemonDirectories: Sendable {
     let notify: String
     /// The address of the executor, which runs plugins (`$STATUSD_EXECUTOR`); nil if children of the daemon run them.
     let executor: UnixAddress?
+    /// The address of the executor that runs receivers of alerts (`$STATUSD_ALERTS`); nil if children of the daemon do.
+    let alerts: UnixAddress?
 
     /// Uses `$RUNTIME_DIRECTORY`, which systemd sets, or else `/run/statusd` for root and `$XDG_RUNTIME_DIR/statusd`
     /// for a user.
@@ -31,12 +33,17 @@ struct DaemonDirectories: Sendable {
         while runtime.count > 1, runtime.hasSuffix("/") { runtime.removeLast() }
         self.runtime = runtime
         notify = runtime + "/notify"
+        executor = try Self.address("STATUSD_EXECUTOR", in: environment)
+        alerts = try Self.address("STATUSD_ALERTS", in: environment)
+    }
+
+    private static func address(
+        _ variable: String, in environment: [String: String]
+    ) throws(DaemonError) -> UnixAddress? {
         do throws(IOError) {
-            executor = try environment["STATUSD_EXECUTOR"].map { text throws(IOError) in
-                try UnixAddress(parsing: text)
-            }
+            return try environment[variable].map { text throws(IOError) in try UnixAddress(parsing: text) }
         } catch {
-            throw DaemonError(.system, "STATUSD_EXECUTOR: \(error.message)")
+            throw DaemonError(.system, "\(variable): \(error.message)")
         }
     }
 

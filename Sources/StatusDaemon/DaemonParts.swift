@@ -3,6 +3,7 @@
 import EventLoopIO
 import Glibc
 import Logging
+import StatusAlerts
 import StatusConfiguration
 import StatusInterface
 import StatusMonitor
@@ -20,6 +21,7 @@ final class DaemonParts {
     private let reporter: ServiceManagerReporter
     private let recorder: ChangeRecorder
     private let journal: JournalWriter
+    private let alerts: AlertDispatcher
     /// Saves the state; nil if no state is kept.
     private let keeper: StateKeeper?
     private let watcher: SelectionWatcher
@@ -58,21 +60,28 @@ final class DaemonParts {
         registry = ServerRegistry(
             monitor: monitor, factory: factory, logger: logger, restored: state.opening.contents)
         journal = try JournalWriter(logger: logger)
-        var sinks: [any ChangeSink] = [journal, WorstFollower(registry: registry)]
+        let contents = state.opening.contents
+        let shift = contents.memory?.shift(to: .now()) ?? .zero
+        alerts = try AlertDispatcher(
+            registry: registry, told: contents.told.mapValues { $0.shifted(by: shift) },
+            executor: directories.alerts, logger: logger)
+        var sinks: [any ChangeSink] = [journal]
         if let store = state.store {
-            let keeper = StateKeeper(store, of: state, registry: registry, logger: logger)
+            let keeper = StateKeeper(store, of: state, registry: registry, alerts: alerts, logger: logger)
             sinks.append(keeper)
             self.keeper = keeper
         } else {
             keeper = nil
         }
-        recorder = try ChangeRecorder(monitor: monitor, sinks: sinks)
+        recorder = try ChangeRecorder(
+            monitor: monitor, sinks: sinks,
+            gradeSinks: [WorstFollower(registry: registry), alerts, try SilenceKeeper(monitor: monitor)])
         keeper?.readChanges = { [weak recorder] in recorder?.read() }
         reloader = Reloader(reading: reading, registry: registry, logger: logger)
         watcher = SelectionWatcher(monitor: monitor, reporters: [reporter], isolatedTo: EventLoop.shared)
         let control = try ControlInterface(
             monitor: monitor, watcher: watcher, registry: registry, reloader: reloader, reporter: reporter,
-            state: KeptState(keeper, state))
+            state: KeptState(keeper, state), dispatcher: alerts)
         service = VarlinkService(
             info: VarlinkService.Info(
                 vendor: "statusd", product: "statusd", version: MonitorVersion.current, url: "https://statusd.org"),
@@ -84,15 +93,17 @@ final class DaemonParts {
         let plan = registry.plan(read)
         registry.apply(plan)
         if let refusal = plan.refusal { logger.log(refusal) }
+        alerts.apply()
         if let problem = state.problem {
             logger.log(.stateNotSaved, level: .warning, "no state is kept: \(problem); a restart forgets all statuses")
         }
-        let (service, reporter, keeper) = (service, reporter, keeper)
+        let (service, reporter, keeper, alerts) = (service, reporter, keeper, alerts)
         reporter.configuration = .taken(errors: read.errorCount)
         reloader.onReload = { read in
             guard let read else { return reporter.configuration = .refused }
             service.limits = VarlinkService.Limits(read.configuration.limits)
             keeper?.apply(read.configuration.history)
+            alerts.apply()
             reporter.configuration = .taken(errors: read.errorCount)
         }
     }
@@ -103,6 +114,7 @@ final class DaemonParts {
             { await self.runner.run { self.announceStart() } },
             { try await self.service.run() },
             { await self.watcher.run() },
+            { await self.alerts.run() },
             { await self.reloader.run() },
             { try await SignalHandling.run(reload: self.reloader.request, terminate: self.announceEnd) },
         ]
@@ -116,6 +128,7 @@ final class DaemonParts {
         journal.close()
         registry.close()
         await factory.close()
+        await alerts.close(within: .seconds(1))
         await keeper?.close()
         LogLimiter.logAllRepetitions()
         sockets.remove()

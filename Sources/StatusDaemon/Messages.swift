@@ -25,6 +25,10 @@ enum MessageID: String {
     case stateSavedAgain = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0f"
     case stateSetAside = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a10"
     case cannotFollow = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a11"
+    case alertFailed = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a12"
+    case alertDelivered = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a13"
+    case silenced = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a14"
+    case unsilenced = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a15"
 }
 
 extension Logger.Metadata {

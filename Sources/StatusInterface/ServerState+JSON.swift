@@ -12,6 +12,7 @@ extension ServerState: JSONReadable, JSONWritable {
         var status: Status?
         var (isStale, isRestored, isRefreshable, isRefreshing, isSelected) = (false, false, false, false, false)
         var revision = 0
+        var silence: Silence?
         var check: CheckRun?
         try reader.object { member, reader throws(JSONError) in
             switch member {
@@ -27,6 +28,7 @@ extension ServerState: JSONReadable, JSONWritable {
             case "selected": isSelected = try reader.boolean()
             case "revision": revision = try reader.integer()
             case "restored": isRestored = try Bool?(from: &reader) ?? false
+            case "silence": silence = try Silence?(from: &reader)
             case "check": check = try CheckRun.read(from: &reader)
             default: try reader.skip()
             }
@@ -41,7 +43,7 @@ extension ServerState: JSONReadable, JSONWritable {
         (self.isStale, self.isRestored) = (isStale, isRestored)
         (self.isRefreshing, self.isSelected) = (isRefreshing, isSelected)
         self.revision = revision
-        self.check = check
+        (self.silence, self.check) = (silence, check)
     }
 
     public func write(to writer: inout JSONWriter) {
@@ -58,10 +60,40 @@ extension ServerState: JSONReadable, JSONWritable {
             writer.member("selected", isSelected)
             writer.member("revision", revision)
             if isRestored { writer.member("restored", true) }
+            if let silence { writer.member("silence", silence) }
             guard let check else { return }
             writer.member("longOutput", check.output?.longOutput)
             writer.member("performanceData", check.output?.performanceData)
             writer.member("check", check)
+        }
+    }
+}
+
+extension Silence: JSONReadable, JSONWritable {
+    public convenience init(from reader: inout JSONReader) throws(JSONError) {
+        var since: Timestamp?
+        var until: Timestamp?
+        var user: UInt32?
+        var reason: String?
+        try reader.object { member, reader throws(JSONError) in
+            switch member {
+            case "since": since = try Timestamp(from: &reader)
+            case "until": until = try Timestamp?(from: &reader)
+            case "user": user = try Int?(from: &reader).flatMap { UInt32(exactly: $0) }
+            case "reason": reason = try reader.visibleTextIfAny()
+            default: try reader.skip()
+            }
+        }
+        guard let since else { throw .missingMember("since") }
+        self.init(since: since, until: until, user: user, reason: reason)
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("since", since)
+            writer.member("until", until)
+            writer.member("user", user.map { Int($0) })
+            writer.member("reason", reason)
         }
     }
 }

@@ -6,6 +6,10 @@ public enum ChangeKind: String, Sendable, CaseIterable {
     case changed
     /// The server was selected; without a server, no server is selected any more.
     case selected
+    /// From then on, nobody was told of its problems; the state's message says until when, and why.
+    case silenced
+    /// A silence ended.
+    case unsilenced
     case added
     case removed
     case started

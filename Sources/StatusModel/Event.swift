@@ -9,6 +9,10 @@ public enum EventKind: String, Sendable, CaseIterable {
     case changed
     /// Posted again unchanged, or given another description; sent only if the reader requested updates.
     case updated
+    /// From now on, nobody is told of its problems, or until another time.
+    case silenced
+    /// A silence has ended.
+    case unsilenced
     /// A requested check started.
     case refreshing
     /// A requested check ended.

@@ -21,6 +21,8 @@ public struct ServerState: Hashable, Sendable {
     /// Whether a requested check is running.
     public var isRefreshing = false
     public var isSelected = false
+    /// Until when nobody is told of its problems; nil if people are.
+    public var silence: Silence?
     /// The revision of the server's last event.
     public var revision = 0
     /// The last run of the server's check; only in the reply to `Describe`, so that events stay small.
@@ -88,9 +90,14 @@ public enum Phase: String, Sendable, CaseIterable {
 /// It is a class, so that an event needs only one copy of the state for any number of readers.
 public final class ServerSnapshot: Sendable, Hashable {
     public let state: ServerState
+    /// Whether the event changed nothing but the text; false if that is unknown.
+    public let changesOnlyText: Bool
 
     /// Keeps a copy of `state`.
-    public init(_ state: ServerState) { self.state = state }
+    public init(_ state: ServerState, changesOnlyText: Bool = false) {
+        self.state = state
+        self.changesOnlyText = changesOnlyText
+    }
 
     public static func == (left: ServerSnapshot, right: ServerSnapshot) -> Bool {
         left === right || left.state == right.state

@@ -36,6 +36,13 @@ public struct TimeExpression: Hashable, Sendable {
         return Timestamp(milliseconds: min(max(0, milliseconds), Timestamp.expressible.upperBound))
     }
 
+    /// Resolves the time as one to come: a time of day that has passed today is that of tomorrow.
+    public func upcoming(now: Timestamp, local: CivilZone) -> Timestamp {
+        let time = timestamp(now: now, local: local)
+        guard case .ofToday = form, time <= now else { return time }
+        return timestamp(now: now + .seconds(86_400), local: local)
+    }
+
     private func zone(_ local: CivilZone) -> CivilZone {
         switch zone {
         case .local: local

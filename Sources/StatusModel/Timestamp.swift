@@ -16,6 +16,10 @@ public struct Timestamp: Hashable, Sendable, Comparable, CustomStringConvertible
 
     public static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
 
+    public static func + (time: Timestamp, duration: Duration) -> Timestamp {
+        Timestamp(milliseconds: time.milliseconds + duration.milliseconds)
+    }
+
     /// The length of the RFC 3339 form.
     public static let length = 24
 

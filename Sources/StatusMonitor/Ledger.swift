@@ -48,8 +48,21 @@ struct Ledger {
         var grace: Grace?
         /// Whether the status stays stale until the next sign of life, even if its time to live was extended.
         var staysStale = false
+        /// What its last event showed besides the text.
+        var grade: Grade?
         var state: ServerState
         var definition: ServerDefinition
+    }
+
+    /// How bad a server is, and whether its status is current.
+    struct Grade: Equatable {
+        let level: Level?
+        let phase: Phase
+        let isStale: Bool
+
+        init(_ state: ServerState) {
+            (level, phase, isStale) = (state.status?.level, state.phase, state.isStale)
+        }
     }
 
     /// The grace period of an overdue server after a restart; kept outside the record, because few servers have one.
@@ -205,6 +218,16 @@ struct Ledger {
         return try? select(worst, by: caller)
     }
 
+    // MARK: Silences
+
+    /// Begins a silence, or changes or ends it; returns nil if nothing changes.
+    mutating func silence(_ name: ServerName, _ silence: Silence?, by caller: Caller?) throws(LedgerError) -> Effects? {
+        guard let place = records.place(of: name) else { throw .noSuchServer(name) }
+        guard records[place].state.silence != silence else { return nil }
+        records[place].state.silence = silence
+        return append(silence == nil ? .unsilenced : .silenced, at: place, by: caller)
+    }
+
     // MARK: Probing
 
     /// Appends an entry that only the daemon's own probe reads.
@@ -220,7 +243,10 @@ struct Ledger {
         if let place {
             records[place].state.revision = revision
             if kind != .selected { records[place].followed.note(revision, kind) }
-            let snapshot = ServerSnapshot(records[place].state)
+            let grade = Grade(records[place].state)
+            let snapshot = ServerSnapshot(
+                records[place].state, changesOnlyText: kind == .changed && records[place].grade == grade)
+            records[place].grade = grade
             entry.snapshot = snapshot
             entry.isOfSelected = snapshot.state.isSelected && kind != .added && kind != .removed
             if kind == .changed {

@@ -95,7 +95,7 @@ public struct LedgerMemory: Sendable {
     /// The number to add to a saved time since boot, to convert it to this boot.
     ///
     /// The time in between is measured by the wall clock.
-    func shift(to now: Moment) -> Duration {
+    public func shift(to now: Moment) -> Duration {
         if isOfThisBoot { return .zero }
         let between = max(0, now.wall.milliseconds - log.notedAt.wall.milliseconds)
         return now.boot - log.notedAt.boot - .milliseconds(between)

@@ -164,6 +164,15 @@ public final class StatusMonitor: Sendable {
         return change
     }
 
+    // MARK: Silences
+
+    /// Begins a server's silence, or changes or ends it; does nothing if it is the same.
+    ///
+    /// - Parameter caller: the client that requested it.
+    public func silence(_ name: ServerName, _ silence: Silence?, by caller: Caller? = nil) throws(LedgerError) {
+        try change { ledger, _ throws(LedgerError) in try ledger.silence(name, silence, by: caller) }
+    }
+
     // MARK: Watching
 
     /// Adds a reader of the log, which begins with the current state, or after a cursor.

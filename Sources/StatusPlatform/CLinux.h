@@ -52,6 +52,9 @@ static inline int linux_signal_process(int descriptor, int number) {
     return (int)syscall(SYS_pidfd_send_signal, descriptor, number, NULL, 0);
 }
 
+/* A file in memory, closed on exec: memfd_create(2), which needs _GNU_SOURCE. */
+static inline int linux_memory_file(const char *name) { return (int)syscall(SYS_memfd_create, name, 1); }
+
 /* prlimit(2), which needs _GNU_SOURCE. */
 static inline int linux_set_limit(int32_t process, int32_t resource, uint64_t soft, uint64_t hard) {
     uint64_t limits[] = {soft, hard};

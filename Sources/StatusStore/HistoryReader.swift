@@ -159,9 +159,9 @@ extension Change {
         }
         self.init(kind, at: time, revision: columns.count(), omitted: columns.count(), user: columns.user())
         server = columns.name().flatMap { ServerState(ofChangeAt: time, $0, from: &columns) }
-        if server != nil, kind != .selected, kind != .removed { lasted = columns.integer().map { max(0, Int($0)) } }
+        if server != nil, kind == .changed || kind == .added { lasted = columns.integer().map { max(0, Int($0)) } }
         switch kind {
-        case .changed, .added, .removed: if server == nil { return nil }
+        case .changed, .silenced, .unsilenced, .added, .removed: if server == nil { return nil }
         case .selected, .started, .stopped: break
         }
     }

@@ -7,7 +7,7 @@ import StatusMonitor
 enum StateColumns {
     static let names = """
         description, source, phase, text, level, changed_at, level_changed_at, updated_at, message, stale,
-        refreshable, revision
+        refreshable, revision, silenced_at, silenced_until, silenced_by, silence_reason
         """
 
     static func values(of state: ServerState) -> [(any SQLConvertible)?] {
@@ -15,7 +15,8 @@ enum StateColumns {
         return [
             state.description, state.source, state.phase.rawValue, status?.text.rawValue, status?.level.rawValue,
             status?.changedAt, status?.levelChangedAt, status?.updatedAt, state.message, state.isStale,
-            state.isRefreshable, state.revision,
+            state.isRefreshable, state.revision, state.silence?.since, state.silence?.until, state.silence?.user,
+            state.silence?.reason,
         ]
     }
 
@@ -27,12 +28,22 @@ enum StateColumns {
         let status = Status(from: &columns)
         let message = columns.visibleText()
         let (isStale, isRefreshable, revision) = (columns.flag(), columns.flag(), columns.count())
+        let silence = Silence(from: &columns)
         guard let source, let phase, phase != .loaded || status != nil else { return nil }
         var state = ServerState(
             name: name, description: description, source: source, phase: phase, message: message,
             isRefreshable: isRefreshable)
-        (state.status, state.isStale, state.revision) = (status, isStale, revision)
+        (state.status, state.isStale, state.revision, state.silence) = (status, isStale, revision, silence)
         return state
+    }
+}
+
+extension Silence {
+    fileprivate convenience init?(from columns: inout Columns) {
+        let (since, until) = (columns.time(), columns.time())
+        let (user, reason) = (columns.user(), columns.visibleText())
+        guard let since else { return nil }
+        self.init(since: since, until: until, user: user, reason: reason)
     }
 }
 
@@ -60,7 +71,7 @@ extension StoredServer {
         updates_revision, changes_revision, refreshed_at, grace_end, own_time_to_live, stays_stale,
         guest, subject, streak, time_to_live_user, has_failed
         """
-    static let columnCount = 29
+    static let columnCount = 33
 
     var values: [(any SQLConvertible)?] {
         let definition = memory.definition
@@ -104,7 +115,7 @@ extension LogEntry {
     static let columns = """
         entry_revision, kind, of_selected, selected, refreshing, name, \(StateColumns.names)
         """
-    static let columnCount = 18
+    static let columnCount = 22
 
     var values: [(any SQLConvertible)?] {
         let entry: [(any SQLConvertible)?] = [revision, kind.rawValue, isOfSelected]

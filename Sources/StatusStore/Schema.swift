@@ -78,6 +78,20 @@ enum Schema {
         ALTER TABLE daemon ADD COLUMN follows_worst INTEGER;
         ALTER TABLE servers ADD COLUMN has_failed INTEGER;
         """,
+        """
+        ALTER TABLE servers ADD COLUMN silenced_at INTEGER;
+        ALTER TABLE servers ADD COLUMN silenced_until INTEGER;
+        ALTER TABLE servers ADD COLUMN silenced_by INTEGER;
+        ALTER TABLE servers ADD COLUMN silence_reason TEXT;
+        ALTER TABLE events ADD COLUMN silenced_at INTEGER;
+        ALTER TABLE events ADD COLUMN silenced_until INTEGER;
+        ALTER TABLE events ADD COLUMN silenced_by INTEGER;
+        ALTER TABLE events ADD COLUMN silence_reason TEXT;
+        CREATE TABLE told (
+            receiver TEXT, server TEXT, level TEXT, problem TEXT, is_outdated INTEGER, told_at INTEGER,
+            PRIMARY KEY (receiver, server)
+        ) WITHOUT ROWID;
+        """,
     ]
 
     /// Checks that the tables are statusd's, before anything is changed.

@@ -124,7 +124,7 @@ extension Change {
         switch kind {
         case .changed, .added: server.map { Level.grade($0.countedLevel) }
         case .removed: Level.grade(nil)
-        case .selected, .started, .stopped: nil
+        case .selected, .silenced, .unsilenced, .started, .stopped: nil
         }
     }
 }

@@ -56,7 +56,7 @@ final class StoreFile {
 
     /// Checks the tables that the daemon needs at its start.
     func check() throws(SQLiteError) {
-        for table in ["daemon", "servers", "events", "names", "pruned"] { try check(table) }
+        for table in ["daemon", "servers", "events", "names", "pruned", "told"] { try check(table) }
         // Preparing them fails if a table or a column is missing.
         let statements = [
             Self.logInsertion, Self.serverInsertion, Self.entryInsertion, Self.changeInsertion, Self.nameInsertion,
@@ -90,6 +90,7 @@ final class StoreFile {
         let (isComplete, isOfThisBoot) = (columns.flag(), columns.text() == boot)
         (contents.configuredSelection, contents.followsWorst) = (columns.name(), columns.flag())
         contents.historyClock = columns.time()
+        contents.told = try loadTold()
         guard let log = LogMemory(from: &columns) else { throw SQLiteError(.damaged, "damaged: the table “daemon”") }
         let servers = try loadServers(&contents)
         var memory = LedgerMemory(log: log, servers: servers, isOfThisBoot: isOfThisBoot)
@@ -132,6 +133,7 @@ final class StoreFile {
             for server in batch.servers { try database.run(Self.serverInsertion, server.values) }
             for name in batch.removed { try database.run("DELETE FROM servers WHERE name = ?", [name.rawValue]) }
             if batch.beginsHistory { try beginHistory(of: batch.servers, at: batch.log.notedAt) }
+            for (key, told) in batch.told { try save(told, of: key) }
             for change in batch.changes { try append(change, since: batch.log.notedAt) }
             for (former, present) in batch.renamed { try rename(former, to: present) }
             for entry in batch.entries ?? [] { try database.run(Self.entryInsertion, entry.values) }
@@ -152,7 +154,7 @@ final class StoreFile {
 
     /// Forgets all servers and the log, but not the history.
     private func forgetState() throws(SQLiteError) {
-        for table in ["daemon", "servers", "events"] { try database.execute("DELETE FROM \(table)") }
+        for table in ["daemon", "servers", "events", "told"] { try database.execute("DELETE FROM \(table)") }
     }
 
     private static let daemonColumns = "is_complete, boot, configured_selection, follows_worst, history_clock"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import StatusAlerts
 public import StatusModel
 public import StatusMonitor
 
@@ -31,6 +32,8 @@ public struct StoreBatch: Sendable {
     public var changes: [Change] = []
     /// Servers that were renamed, as (former, present): the present one continues the history.
     public var renamed: [(ServerName, ServerName)] = []
+    /// What receivers of alerts were told; nil for what need not be kept any more.
+    public var told: [(AlertKey, Told?)] = []
     /// The newest entries of the log, with which streams can continue; nil except in the daemon's last batch.
     public var entries: [LogEntry]?
 
@@ -44,6 +47,8 @@ public struct StoreContents: Sendable {
     public var sources: [ServerName: SourceMemory] = [:]
     public var configuredSelection: ServerName?
     public var followsWorst = false
+    /// What receivers of alerts were told.
+    public var told: [AlertKey: Told] = [:]
     /// The last time of the clock by which entries of the history age; nil if it was not saved.
     public var historyClock: Timestamp?
     /// The number of servers that could not be read, because their rows are damaged.

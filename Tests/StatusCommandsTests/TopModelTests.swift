@@ -83,14 +83,15 @@ import Testing
         #expect(model.current?.rawValue == "s8")
         apply(event(.snapshot, nil, []), &model)
         #expect(model.current == nil)
-        #expect(press([.enter, .character("r"), .character("s"), .down], &model) == [])
+        #expect(press([.enter, .character("r"), .character("*"), .down], &model) == [])
     }
 
     @Test("keys ask for refreshes, selections and the end; on the details page, too")
     func actions() throws {
         var model = try model()
         let name = try #require(ServerName("s3"))
-        #expect(press([.character("r"), .character("s")], &model) == [.refresh(name), .select(name)])
+        #expect(press([.character("r"), .character("*")], &model) == [.refresh(name), .select(name)])
+        #expect(press([.character("s")], &model) == [.silence(name, true)])
         #expect(press([.enter, .character("r")], &model) == [.refresh(name)])
         #expect(model.page == .details)
         #expect(press([.escape, .character("?"), .character("x")], &model) == [])
@@ -249,7 +250,7 @@ import Testing
         let cursor = Cursor(epoch: .none, revision: 9)
         model.apply(.event(Event(kind: .removed, cursor: cursor, server: try server(name.rawValue))))
         #expect(lines(80, 24, &model).joined().contains("the server was removed"))
-        #expect(press([.character("s")], &model) == [.select(name)])
+        #expect(press([.character("*")], &model) == [.select(name)])
         _ = press([.escape], &model)
         _ = lines(80, 24, &model)
         #expect(model.current?.rawValue == "s4")

@@ -32,7 +32,8 @@ import Varlink
         let watcher = SelectionWatcher(monitor: monitor, reporters: [], isolatedTo: EventLoop.shared)
         let control = try ControlInterface(
             monitor: monitor, watcher: watcher, registry: registry, reloader: reloader,
-            reporter: try ServiceManagerReporter { _ in }, state: KeptState(nil, OpenedState()))
+            reporter: try ServiceManagerReporter { _ in }, state: KeptState(nil, OpenedState()),
+            dispatcher: try AlertDispatcher(registry: registry, told: [:], executor: nil, logger: logger))
         let listener = isOrdinary ? try await VarlinkAddress.tcp(host: "127.0.0.1", port: 0).listen() : nil
         let service = VarlinkService(
             info: VarlinkService.Info(vendor: "", product: "", version: "", url: ""), interfaces: [control],
@@ -101,6 +102,15 @@ import Varlink
                 let unknown = await error(client, method) { $0.member("server", "no such name") }
                 #expect(unknown?.name == "org.statusd.monitor.NoSuchServer", "\(method)")
             }
+            for method in ["Silence", "Unsilence"] {
+                let unknown = await error(client, method) { $0.member("servers", ["a", "no such name"]) }
+                #expect(unknown?.name == "org.statusd.monitor.NoSuchServer", "\(method)")
+            }
+            let past = await error(client, "Silence") { $0.member("until", "2020-01-01T00:00:00.000Z") }
+            #expect(past?.name == "org.statusd.monitor.InvalidSilence")
+            #expect(fixture.state("a")?.silence == nil)
+            let nobody = await error(client, "TestAlerts") { $0.member("receiver", "nobody") }
+            #expect(nobody?.name == "org.statusd.monitor.NoSuchReceiver")
             let empty = await error(client, "Post") { writer in
                 writer.member("server", "a")
                 writer.member("text", "")

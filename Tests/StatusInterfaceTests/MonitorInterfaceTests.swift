@@ -43,6 +43,7 @@ import Varlink
         try expectDescribed("Cursor", event.cursor)
         try expectDescribed("Server", server)
         try expectDescribed("Status", try #require(server.status))
+        try expectDescribed("Silenced", try #require(server.silence))
         try expectDescribed("Failure", MonitorInterface.Failure(file: "/etc/f", line: 1, server: "db", reason: "r"))
     }
 
@@ -56,6 +57,8 @@ import Varlink
         (state.isStale, state.isRefreshable, state.isRefreshing, state.isSelected) = (true, true, true, true)
         state.isRestored = true
         state.revision = 7
+        state.silence = Silence(
+            since: Timestamp(milliseconds: 8), until: Timestamp(milliseconds: 9), user: 1000, reason: "disks")
         state.check = CheckRun(
             command: ["/p", "-w"], startedAt: Timestamp(milliseconds: 4), milliseconds: 5,
             next: Timestamp(milliseconds: 6),

@@ -2,6 +2,7 @@
 
 import Foundation
 import Glibc
+import StatusAlerts
 import StatusModel
 import StatusMonitor
 import StatusStore
@@ -21,6 +22,8 @@ struct StatusStoreTests {
         state.description = "The database"
         state.message = "1 of 3"
         (state.isStale, state.isRefreshable, state.revision) = (true, true, 7)
+        state.silence = Silence(
+            since: Timestamp(milliseconds: 1500), until: Timestamp(milliseconds: 9500), user: 1000, reason: "disks")
         var server = stored(state)
         server.memory.definition = ServerDefinition(
             name: state.name, description: state.description, source: state.source, placeholder: "nothing",
@@ -65,6 +68,24 @@ struct StatusStoreTests {
         #expect(contents.configuredSelection == name("login"))
         contents = fixture.store(boot: "another").open(at: moment(3000)).contents
         #expect(contents.memory?.isOfThisBoot == false)
+    }
+
+    @Test("returns what receivers of alerts were told, and forgets what need not be kept")
+    func told() throws {
+        var told = Told()
+        (told.level, told.id, told.isOutdated, told.toldAt) = (.critical, "db-1", true, .milliseconds(1500))
+        let keys = [AlertKey("mail", name("db")), AlertKey("phone", name("db")), AlertKey("mail", name("web"))]
+        var batch = StoreBatch(log: log())
+        batch.told = keys.map { ($0, told) }
+        let store = try fixture.openStore()
+        try store.save(batch)
+        told.level = .warning
+        batch.told = [(keys[0], told), (keys[1], nil)]
+        try store.save(batch)
+        let contents = fixture.store().open(at: moment(3000)).contents
+        #expect(Set(contents.told.keys) == [keys[0], keys[2]])
+        #expect(contents.told[keys[0]] == told)
+        #expect(contents.told[keys[2]]?.level == .critical)
     }
 
     @Test("returns the entries of the log once, after a clean stop")

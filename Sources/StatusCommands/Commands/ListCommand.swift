@@ -36,12 +36,11 @@ enum ListCommand {
         }
         let all = try await context.client.list().servers
         let servers = all.filter(filter.includes)
+        let notices = await context.notices()
         if terminal.isJSON {
             terminal.json { $0.member("servers", servers) }
         } else if all.isEmpty {
-            let notices = await context.notices()
             terminal.note(emptyNote(context, notices))
-            terminal.warn(notices)
         } else if servers.isEmpty {
             terminal.note("none of the \(all.count) servers matches")
         } else {
@@ -49,6 +48,7 @@ enum ListCommand {
                 terminal.line(line)
             }
         }
+        terminal.warn(notices)
         return .done
     }
 

@@ -25,7 +25,7 @@ enum ReloadCommand {
             removed.
             """,
         parameters: [dryRun, quiet], statuses: [.invalidConfiguration],
-        mayBeRepeated: true, isChange: true
+        mayBeRepeated: true, isChange: true, showsNotices: false
     ) { context in
         let (isDryRun, isQuiet) = (context.arguments[dryRun], context.arguments[quiet])
         do {

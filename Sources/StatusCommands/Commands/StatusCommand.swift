@@ -35,7 +35,7 @@ enum StatusCommand {
                 context.terminal.failure(failure)
                 statuses.append(failure.status)
             case .success(let reply):
-                write(reply, context, isFirst: !hasWritten)
+                await write(reply, context, isFirst: !hasWritten)
                 hasWritten = true
                 statuses.append(reply.server.isHealthy ? .done : .notOK)
             }
@@ -87,13 +87,16 @@ enum StatusCommand {
 
     private static func write(
         _ reply: MonitorInterface.DescribeReply, _ context: ClientCommand.Context, isFirst: Bool
-    ) {
+    ) async {
         let (terminal, server) = (context.terminal, reply.server)
         if terminal.isJSON { return terminal.json(server) }
         if let format = context.arguments[Options.format] { return terminal.line(format.text(server)) }
         if !isFirst { terminal.line("") }
+        let users = UserNames(areLocal: context.address.isSocket)
+        let silencer = if let user = server.silence?.user { await users.name(of: user) } else { String?.none }
         let details = ServerText.details(
-            server, followsWorst: reply.followsWorst ?? false, style: terminal.style, width: terminal.width)
+            server, followsWorst: reply.followsWorst ?? false, silencer: silencer, style: terminal.style,
+            width: terminal.width)
         for line in details { terminal.line(line) }
     }
 }

@@ -126,7 +126,7 @@ private struct EventWriter {
         switch event.kind {
         case .snapshot, .selected, .changed, .updated, .added:
             for server in event.servers ?? event.server.map({ [$0] }) ?? [] { terminal.line(format.text(server)) }
-        case .refreshing, .refreshed, .removed, .gap, .alive: break
+        case .silenced, .unsilenced, .refreshing, .refreshed, .removed, .gap, .alive: break
         }
     }
 }

@@ -94,7 +94,7 @@ final class BarWriter {
             let name = event.server?.name.rawValue ?? ""
             return .init(
                 text: form.escape("\(name): removed"), state: "missing", details: ["waiting for its next post"])
-        case .snapshot, .selected, .changed, .updated, .added:
+        case .snapshot, .selected, .changed, .updated, .silenced, .unsilenced, .added:
             guard let server = event.server else {
                 return .init(text: "no server selected", state: "none", details: ["statusctl select NAME"])
             }

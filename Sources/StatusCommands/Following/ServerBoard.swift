@@ -25,7 +25,7 @@ struct ServerBoard {
         case .selected:
             for name in states.keys { states[name]?.isSelected = false }
             if let server = event.server { put(server) }
-        case .changed, .updated, .added, .refreshing, .refreshed:
+        case .changed, .updated, .silenced, .unsilenced, .added, .refreshing, .refreshed:
             if let server = event.server { put(server) }
         case .removed: if let server = event.server { states[server.name] = nil }
         case .gap, .alive: return

@@ -56,6 +56,12 @@ final class UserNames {
     /// The user's name; the number if it was not learned, or if there is none.
     subscript(user: UInt32) -> String { known[user] ?? String(user) }
 
+    /// The user's name, or the number.
+    func name(of user: UInt32) async -> String {
+        await learn(user)
+        return self[user]
+    }
+
     func learn(_ user: UInt32) async {
         guard areLocal, known[user] == nil else { return }
         // The names may be kept on another machine.

@@ -46,6 +46,10 @@ struct ChangeText {
     private static func event(_ change: Change) -> String {
         switch change.kind {
         case .started, .stopped: return "statusd \(change.kind.rawValue)"
+        case .silenced:
+            guard let server = change.server else { return "silenced" }
+            return "silenced \(server.name)" + (server.message.map { " \($0)" } ?? "")
+        case .unsilenced: return "no longer silenced \(change.server?.name.rawValue ?? "")"
         case .selected, .added, .removed, .changed:
             guard let server = change.server else { return "no server selected" }
             let failure = change.kind == .added && server.phase == .failed

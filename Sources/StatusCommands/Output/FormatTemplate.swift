@@ -65,7 +65,7 @@ struct FormatTemplate: Sendable {
 
 enum ServerField: String, CaseIterable {
     case name, text, level, lastLevel, phase, source, description, message, mark, selected, stale, restored, since, age
-    case changed, updated, revision, host
+    case changed, updated, revision, host, silenced
 
     /// Its value, as people read it; empty if there is none.
     func value(_ server: ServerState, host: String? = nil, now: Timestamp) -> String {
@@ -89,6 +89,7 @@ enum ServerField: String, CaseIterable {
         case .updated: return status.map { TimeText.full($0.updatedAt) } ?? ""
         case .revision: return "\(server.revision)"
         case .host: return host ?? ""
+        case .silenced: return server.silence == nil ? "no" : "yes"
         }
     }
 }

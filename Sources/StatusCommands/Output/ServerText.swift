@@ -26,10 +26,12 @@ enum ServerText {
     ///
     /// - Parameters:
     ///   - width: the width of the terminal, at which long values are wrapped; nil if they are not.
+    ///   - silencer: the name of the user who began the silence.
     ///   - now: the time from which ages are counted; nil if they, and the time of the last update, would soon be
     ///     wrong.
     static func details(
-        _ server: ServerState, followsWorst: Bool = false, style: Style, width: Int?, now: Timestamp? = TimeText.now
+        _ server: ServerState, followsWorst: Bool = false, silencer: String? = nil, style: Style, width: Int?,
+        now: Timestamp? = TimeText.now
     ) -> [String] {
         var lines = title(server, style, width)
         func add(_ label: String, _ value: String?) {
@@ -62,6 +64,7 @@ enum ServerText {
             }
         }
         if isStaleUnsaid(server) { add("Stale", "yes") }
+        add("Silenced", server.silence.map { silence($0, by: silencer) })
         if server.isRefreshing { add("Refreshing", "yes") }
         add("Selected", server.isSelected ? followsWorst ? "yes, as the worst server" : "yes" : "no")
         return lines
@@ -109,6 +112,10 @@ enum ServerText {
         case .selected, .snapshot:
             guard let server = event.server else { return [none(style)] }
             return [style.faint("-- selected ") + line(server, style)]
+        case .silenced:
+            guard let server = event.server, let silence = server.silence else { return [] }
+            return [style.faint("-- silenced ") + "\(server.name) " + Self.silence(silence)]
+        case .unsilenced: return event.server.map { [style.faint("-- no longer silenced ") + $0.name.rawValue] } ?? []
         case .added, .removed:
             return event.server.map { [style.faint("-- \(event.kind.rawValue) ") + $0.name.rawValue] } ?? []
         // A change by the refresh has its own event.
@@ -140,6 +147,18 @@ enum ServerText {
         return server.isRestored ? "\(reason) \(beforeRestart)" : reason
     }
 
+    /// `until 06:00:00 by root: new disk`.
+    ///
+    /// - Parameter user: the name of the user who began it; nil for the number.
+    static func silence(_ silence: Silence, by user: String? = nil) -> String {
+        let end = silence.until.map { TimeText.short($0) } ?? "it is ok"
+        let user = silence.user.map { " by \(user ?? ($0 == 0 ? "root" : "user \($0)"))" } ?? ""
+        return "until \(end)\(user)" + (silence.reason.map { ": \($0)" } ?? "")
+    }
+
+    /// The mark of a server of whose problems nobody is told.
+    private static let silencedMark = " (silenced)"
+
     /// The mark of a status that the server's source has not confirmed since the daemon's restart.
     private static let beforeRestart = "(before restart)"
 
@@ -147,8 +166,9 @@ enum ServerText {
 
     /// The status in `list`, with the reason if the server is failed.
     static func tableText(_ server: ServerState) -> String {
-        if server.phase == .failed { return headline(server) + reason(for: server) }
-        return server.isRestored ? "\(headline(server)) \(beforeRestart)" : headline(server)
+        let silence = server.silence == nil ? "" : silencedMark
+        if server.phase == .failed { return headline(server) + reason(for: server) + silence }
+        return (server.isRestored ? "\(headline(server)) \(beforeRestart)" : headline(server)) + silence
     }
 
     /// The text of the status, or the reason in brackets if there is no status.

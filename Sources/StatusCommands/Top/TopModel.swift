@@ -14,6 +14,8 @@ struct TopModel {
     enum Action: Equatable {
         case quit, suspend, redraw
         case select(ServerName)
+        /// Silence it for an hour, or end its silence.
+        case silence(ServerName, Bool)
         case refresh(ServerName)
     }
 
@@ -253,7 +255,8 @@ struct TopModel {
         case .character("q"): return .quit
         case .character("?"): page = .help
         case .character("r"): return current.map { .refresh($0) }
-        case .character("s"): return current.map { .select($0) }
+        case .character("*"): return current.map { .select($0) }
+        case .character("s"): return currentServer.map { .silence($0.name, $0.silence == nil) }
         case .character("n"): stepToProblem(by: 1)
         case .character("N"): stepToProblem(by: -1)
         default: break

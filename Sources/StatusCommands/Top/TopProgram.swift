@@ -60,6 +60,8 @@ final class TopProgram {
                     draw()
                 case .select(let server):
                     group.addTask { await self.request(server) { try await $0.select(server: server.rawValue) } }
+                case .silence(let server, let begins):
+                    group.addTask { await self.request(server) { try await Self.silence(server, begins, $0) } }
                 case .refresh(let server):
                     group.addTask { await self.request(server) { try await $0.refreshed(server: server.rawValue) } }
                 }
@@ -148,6 +150,17 @@ final class TopProgram {
         } catch {
             if error is CancellationError { return }
             show(CommandFailure(error, address: context.address).sentence.split(separator: "\n").first.map(String.init))
+        }
+    }
+
+    /// How long a silence lasts that a key begins.
+    private static let silenceTime = Duration.seconds(3600)
+
+    private static func silence(_ server: ServerName, _ begins: Bool, _ client: MonitorClient) async throws {
+        if begins {
+            _ = try await client.silence(servers: [server.rawValue], until: TimeText.now + silenceTime, reason: nil)
+        } else {
+            _ = try await client.unsilence(servers: [server.rawValue])
         }
     }
 

@@ -196,8 +196,9 @@ struct TopView {
     private func keys(_ model: TopModel) -> String {
         let filter = model.filter.isEmpty ? "" : "/\(model.filter)  Esc clears  "
         return switch model.page {
-        case .list: "? help  q quit  \(filter)Enter details  s select  r refresh  / filter  o order  n problem"
-        case .details: "? help  q quit  Esc back  n problem  s select  r refresh"
+        case .list:
+            "? help  q quit  \(filter)Enter details  * select  r refresh  s silence  / filter  o order  n problem"
+        case .details: "? help  q quit  Esc back  n problem  * select  r refresh  s silence"
         case .help: "any key goes back  q quit"
         }
     }
@@ -211,8 +212,9 @@ struct TopView {
         ("PgUp, PgDn, g, G", "move by a screen, or to the first or the last server"),
         ("n, N", "next or previous problem"),
         ("Enter, click", "show the server's details and history; Esc goes back"),
-        ("s", "select the server (needs permission)"),
-        ("r", "load its status now (needs permission)"),
+        ("*", "select the server"),
+        ("s", "silence it for 1 h, or end that"),
+        ("r", "load its status now"),
         ("/", "show only servers that contain a text; Esc shows all"),
         ("o", "order: worst, name, newest change"),
         ("mouse", "click and wheel; Shift: the terminal's own selection"),
@@ -220,7 +222,8 @@ struct TopView {
         ("q, Ctrl-C", "quit"),
     ]
     private static let notes =
-        "A status that is not current is shown as failed, stale or loading. statusctl(1) says more."
+        "*, s and r need permission. A status that is not current is shown as failed, stale or loading. "
+        + "statusctl(1) says more."
 
     /// The keys in a column, or before their meaning if there is no room for one.
     private var help: [String] {

@@ -184,10 +184,10 @@ struct ReloadPlan {
 }
 
 extension ServerConfiguration {
-    /// Whether the configurations are equal, apart from file and line.
+    /// Whether the configurations are equal, apart from file and line, and from what concerns no source.
     fileprivate func isSame(as other: ServerConfiguration) -> Bool {
         var moved = other
-        (moved.origin, moved.formerName) = (origin, formerName)
+        (moved.origin, moved.formerName, moved.alert) = (origin, formerName, alert)
         return self == moved
     }
 }

@@ -18,6 +18,7 @@ final class ControlInterface: MonitorService {
     private let reloader: Reloader
     private let reporter: ServiceManagerReporter
     let state: KeptState
+    let dispatcher: AlertDispatcher
     private let unknownErrors: LogLimiter
     /// Limited, because clients can refresh at any rate.
     let refreshes: LogLimiter
@@ -39,7 +40,7 @@ final class ControlInterface: MonitorService {
 
     init(
         monitor: StatusMonitor, watcher: SelectionWatcher, registry: ServerRegistry, reloader: Reloader,
-        reporter: ServiceManagerReporter, state: KeptState
+        reporter: ServiceManagerReporter, state: KeptState, dispatcher: AlertDispatcher
     ) throws {
         self.monitor = monitor
         self.watcher = watcher
@@ -47,6 +48,7 @@ final class ControlInterface: MonitorService {
         self.reloader = reloader
         self.reporter = reporter
         self.state = state
+        self.dispatcher = dispatcher
         unknownErrors = LogLimiter(registry.logger, .error)
         refreshes = LogLimiter(registry.logger, .info, burst: Self.refreshesLogged)
         keepAlive = try TimerSource(accuracy: .seconds(1)) { [unowned self] in keepStreamsAlive() }
@@ -116,7 +118,7 @@ final class ControlInterface: MonitorService {
     }
 
     private var notices: [String]? {
-        let notices = (reporter.notice.map { [$0] } ?? []) + state.notices
+        let notices = (reporter.notice.map { [$0] } ?? []) + state.notices + dispatcher.notices
         return notices.isEmpty ? nil : notices
     }
 

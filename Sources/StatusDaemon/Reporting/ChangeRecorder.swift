@@ -9,6 +9,8 @@ import StatusMonitor
 final class ChangeRecorder: EndOfTurnWork {
     private let monitor: StatusMonitor
     private let sinks: [any ChangeSink]
+    /// Those for which a change of text alone, as most updates are, is none.
+    private let gradeSinks: [any ChangeSink]
     private let clock: @Sendable () -> Moment
     private var watch: Watch?
     private var isReadScheduled = false
@@ -18,14 +20,19 @@ final class ChangeRecorder: EndOfTurnWork {
     private var heldSubject: RecordedChange.Subject?
     /// The newest change of that subject since then, which replaces the others.
     private var newest: RecordedChange?
+    /// Whether that change and those that it replaces are of text alone.
+    private var newestIsOfText = false
 
     /// Creates a recorder of all changes from now on, for sinks that take them in their order.
+    ///
+    /// - Parameter gradeSinks: more sinks, which do not take changes of text alone.
     init(
-        monitor: StatusMonitor, sinks: [any ChangeSink],
+        monitor: StatusMonitor, sinks: [any ChangeSink], gradeSinks: [any ChangeSink] = [],
         clock: @escaping @Sendable () -> Moment = Moment.now
     ) throws {
         self.monitor = monitor
         self.sinks = sinks
+        self.gradeSinks = gradeSinks
         self.clock = clock
         watch = try monitor.watch(.all) { [weak self] urgency in self?.wake(urgency) }
         read()
@@ -70,6 +77,8 @@ final class ChangeRecorder: EndOfTurnWork {
             if !restored.isEmpty, let server = event.server, isConfirmation(server) { return }
             record(.changed, event, at: now)
         case .selected: record(.selected, event, at: now)
+        case .silenced: record(.silenced, event, at: now)
+        case .unsilenced: record(.unsilenced, event, at: now)
         case .added: record(.added, event, at: now)
         case .removed:
             if let name = event.server?.name { restored[name] = nil }
@@ -98,21 +107,24 @@ final class ChangeRecorder: EndOfTurnWork {
     private func record(_ kind: ChangeKind, _ event: Event, at now: Timestamp) {
         var change = RecordedChange(
             kind: kind, at: now, revision: event.cursor.revision, snapshot: event.snapshot, caller: event.caller)
+        let isOfText = event.snapshot?.changesOnlyText ?? false
         guard change.isOf(heldSubject) else {
             passNewest()
-            return pass(change)
+            return pass(change, isOfText: isOfText)
         }
         if let newest { change.omitted = newest.omitted + 1 }
+        newestIsOfText = isOfText && (newest == nil || newestIsOfText)
         newest = change
     }
 
     private func passNewest() {
-        if let change = newest.take() { pass(change) }
+        if let change = newest.take() { pass(change, isOfText: newestIsOfText) }
     }
 
-    private func pass(_ change: RecordedChange) {
+    private func pass(_ change: RecordedChange, isOfText: Bool) {
         var isHeld = true
         for sink in sinks where sink.record(change) == .recorded { isHeld = false }
+        if !isOfText { for sink in gradeSinks { _ = sink.record(change) } }
         heldSubject = isHeld ? change.subject : nil
     }
 }

@@ -171,6 +171,9 @@ final class JournalWriter: ChangeSink {
         switch change.kind {
         case .changed: write(.changed, server, "\(server.name): \(server.markedHeadline)", change)
         case .selected: write(.selected, server, "selected \(server.name): \(server.markedHeadline)", change)
+        case .silenced:
+            write(.silenced, server, "\(server.name) silenced \(server.silence?.summary ?? "")", change)
+        case .unsilenced: write(.unsilenced, server, "\(server.name) no longer silenced", change)
         case .added: write(.added, server, "\(server.name) added", change)
         case .removed:
             write(.removed, server, "\(server.name) removed", change)

@@ -66,8 +66,10 @@ struct PendingHistory {
 
 extension Change {
     init(_ change: RecordedChange) {
+        var server = change.server
+        if let silence = server?.silence, change.kind == .silenced { server?.message = silence.summary }
         self.init(
-            change.kind, at: change.at, revision: change.revision, server: change.server, omitted: change.omitted,
+            change.kind, at: change.at, revision: change.revision, server: server, omitted: change.omitted,
             user: change.caller?.user)
     }
 }

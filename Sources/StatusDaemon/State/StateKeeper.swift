@@ -24,6 +24,7 @@ final class StateKeeper {
     private let lock: FileLock?
     private let monitor: StatusMonitor
     private let registry: ServerRegistry
+    private let alerts: AlertDispatcher
     private var report: StateReport
     private var schedule = SavingSchedule()
     private var history = PendingHistory()
@@ -47,9 +48,12 @@ final class StateKeeper {
     ///   - state: the opened state.
     ///   - registry: the servers and their sources.
     ///   - logger: reports when nothing can be saved, and when it can again.
-    init(_ store: StatusStore, of state: OpenedState, registry: ServerRegistry, logger: Logger) {
+    init(
+        _ store: StatusStore, of state: OpenedState, registry: ServerRegistry, alerts: AlertDispatcher, logger: Logger
+    ) {
         self.store = store
         self.registry = registry
+        self.alerts = alerts
         (lock, monitor) = (state.lock, registry.monitor)
         let now = Moment.now()
         pruning = HistoryPruning(by: HistoryClock(after: state.opening.contents.historyTime(at: now), at: now))
@@ -59,6 +63,8 @@ final class StateKeeper {
             schedule.failed(at: .now)
             keepEverything()
         }
+        alerts.onUnsaved = { [weak self] in self?.noteChange() }
+        alerts.save = { [weak self] in await self?.flush() }
         monitor.scheduleSaving { [weak self] in EventLoop.perform { self?.noteChange() } }
     }
 
@@ -131,6 +137,7 @@ final class StateKeeper {
         }
         // A second attempt needs them, too.
         history.putBack(changes)
+        alerts.keepUnsaved(last.told.map(\.0))
         return result
     }
 
@@ -193,6 +200,7 @@ final class StateKeeper {
             if case .failure(let failure) = result {
                 keeper.history.putBack(changes)
                 keeper.monitor.keepUnsaved(names)
+                keeper.alerts.keepUnsaved(complete.told.map(\.0))
                 keeper.namesMayDiffer = true
                 keeper.note(failure)
             } else {
@@ -213,6 +221,7 @@ final class StateKeeper {
     private func keepEverything() {
         hasEverything = true
         monitor.keepAllUnsaved()
+        alerts.keepAllUnsaved()
     }
 
     private func makeBatch(_ log: LogMemory) -> StoreBatch {
@@ -221,6 +230,7 @@ final class StateKeeper {
         batch.followsWorst = registry.servers.followsWorst
         batch.historyClock = pruning.time()
         batch.beginsHistory = hasEverything && keepsHistory
+        batch.told = alerts.takeUnsaved()
         if namesMayDiffer { batch.renamed = registry.renamedServers }
         namesMayDiffer = false
         return batch

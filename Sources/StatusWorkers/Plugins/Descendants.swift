@@ -47,12 +47,17 @@ enum Descendants {
     /// Kills all descendants; returns whether all have ended within `limit`.
     ///
     /// A process in uninterruptible sleep, or of another user, may not end.
-    static func end(within limit: Duration) -> Bool {
+    ///
+    /// - Parameter sparesOthers: whether processes that this process may not kill count as ended.
+    static func end(within limit: Duration, sparesOthers: Bool = false) -> Bool {
         if reap() { return true }
         let deadline = ContinuousClock.now + limit
         freeze(except: [])
         while !reap() {
-            for child in children() { Glibc.kill(child, SIGKILL) }
+            let isLeft = children().reduce(false) { isLeft, child in
+                Glibc.kill(child, SIGKILL) == 0 || errno != EPERM || !sparesOthers || isLeft
+            }
+            if !isLeft { return true }
             let rest = deadline - ContinuousClock.now
             guard rest > .zero else { return false }
             Signals.wait(within: min(rest, pause))

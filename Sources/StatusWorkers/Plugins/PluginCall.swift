@@ -2,12 +2,20 @@
 
 public import Varlink
 
-/// A call to a worker: run a plugin.
+/// A call to a worker: run a plugin, or another program.
 public struct PluginCall: JSONStructure, Equatable {
-    /// The absolute path of the plugin and its arguments.
+    /// The absolute path of the program and its arguments.
     public var command: [String]
-    /// After this time in milliseconds, the worker ends the plugin.
+    /// After this time in milliseconds, the worker ends the program.
     public var timeout: Int
+    /// What the program reads from its standard input.
+    public var input = ""
+    /// Variables for the program, besides those of the worker.
+    public var environment: [String: String] = [:]
+    /// The names of the service's credentials that the program must get (`LoadCredential=`).
+    public var credentials: [String] = []
+    /// Whether processes of other users that it has started, such as a mail server's, may outlast it.
+    public var sparesOthers = false
 
     public init(_ command: [String], timeout: Duration) {
         self.command = command
@@ -15,22 +23,29 @@ public struct PluginCall: JSONStructure, Equatable {
     }
 
     public init(from reader: inout JSONReader) throws(JSONError) {
-        var (command, timeout) = ([String](), Int?.none)
+        self.init([], timeout: .zero)
         try reader.object { name, reader throws(JSONError) in
             switch name {
             case "command": command = try [String](from: &reader)
             case "timeout": timeout = try Int(from: &reader)
+            case "input": input = try String(from: &reader)
+            case "environment": environment = try [String: String](from: &reader)
+            case "sparesOthers": sparesOthers = try Bool(from: &reader)
+            case "credentials": credentials = try [String](from: &reader)
             default: throw .unknownMember(name)
             }
         }
         if command.isEmpty { throw .missingMember("command") }
-        guard let timeout else { throw .missingMember("timeout") }
-        (self.command, self.timeout) = (command, timeout)
+        if timeout == 0 { throw .missingMember("timeout") }
     }
 
     public func writeMembers(to writer: inout JSONWriter) {
         writer.member("command", command)
         writer.member("timeout", timeout)
+        if !input.isEmpty { writer.member("input", input) }
+        if !environment.isEmpty { writer.member("environment", environment) }
+        if !credentials.isEmpty { writer.member("credentials", credentials) }
+        if sparesOthers { writer.member("sparesOthers", true) }
     }
 }
 

@@ -6,26 +6,27 @@ import Glibc
 
 /// A running plugin.
 ///
-/// It is started without a shell. It leads a process group, its standard input is empty, and its directory is `/`.
+/// It is started without a shell. It leads a process group, and its directory is `/`.
 struct PluginProcess {
     struct NotStarted: Error {
         let reason: String
     }
 
     private let process: pid_t
+    private let sparesOthers: Bool
     var output: PluginStream
     var errors: PluginStream
 
-    init(_ command: [String], environment: [String: String]) throws(NotStarted) {
-        guard let output = OwnedDescriptor.makePipe(), let errors = OwnedDescriptor.makePipe() else {
-            throw NotStarted(reason: String(cString: strerror(errno)))
-        }
-        let empty = OwnedDescriptor(adopting: open("/dev/null", O_RDONLY | O_CLOEXEC))
-        defer { withExtendedLifetime((empty, output, errors)) {} }
+    init(_ call: PluginCall, environment: [String: String]) throws(NotStarted) {
+        guard let output = OwnedDescriptor.makePipe(), let errors = OwnedDescriptor.makePipe(),
+            let input = Self.file(with: call.input)
+        else { throw NotStarted(reason: String(cString: strerror(errno))) }
+        defer { withExtendedLifetime((input, output, errors)) {} }
+        let command = call.command
         let start = ProcessStart(
             path: command[0], arguments: command, environment: environment,
             streams: [
-                STDIN_FILENO: empty.rawValue, STDOUT_FILENO: output.writing.rawValue,
+                STDIN_FILENO: input.rawValue, STDOUT_FILENO: output.writing.rawValue,
                 STDERR_FILENO: errors.writing.rawValue,
             ], directory: "/")
         do throws(ProcessStart.Failure) {
@@ -33,8 +34,21 @@ struct PluginProcess {
         } catch {
             throw NotStarted(reason: Self.reason(error, for: command[0]))
         }
+        sparesOthers = call.sparesOthers
         self.output = PluginStream(output.reading)
         self.errors = PluginStream(errors.reading)
+    }
+
+    /// A file in memory, which is read from its beginning, so that nobody waits for the program to read.
+    private static func file(with text: String) -> OwnedDescriptor? {
+        if text.isEmpty { return OwnedDescriptor(adopting: open("/dev/null", O_RDONLY | O_CLOEXEC)) }
+        let descriptor = linux_memory_file("input")
+        guard descriptor >= 0 else { return nil }
+        let file = OwnedDescriptor(adopting: descriptor)
+        var text = text
+        let count = text.utf8.count
+        let written = text.withUTF8 { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+        return written == count ? file : nil
     }
 
     private static func reason(_ failure: ProcessStart.Failure, for path: String) -> String {
@@ -68,7 +82,7 @@ struct PluginProcess {
         signal(SIGKILL)
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0, errno == EINTR {}
-        let isSettled = Descendants.end(within: .milliseconds(500))
+        let isSettled = Descendants.end(within: .milliseconds(500), sparesOthers: sparesOthers)
         output.read()
         errors.read()
         let (code, number) = (Int(status >> 8 & 0xff), Int(status & 0x7f))
@@ -105,21 +119,38 @@ struct PluginStream {
     }
 }
 
-enum PluginEnvironment {
+/// The variables of a plugin: the worker's own, without those for the worker alone, and always with `PATH`.
+struct PluginEnvironment {
     /// The variables that systemd set for this process alone.
     private static let own: Set = [
         "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES",
         "JOURNAL_STREAM", "INVOCATION_ID", "MAINPID", "SYSTEMD_EXEC_PID", "MEMORY_PRESSURE_WATCH",
         "MEMORY_PRESSURE_WRITE", "RUNTIME_DIRECTORY", "STATE_DIRECTORY", "CONFIGURATION_DIRECTORY",
-        "CREDENTIALS_DIRECTORY", "SWIFT_BACKTRACE", "STATUSD_ADDRESS", "STATUSD_EXECUTOR",
+        "CREDENTIALS_DIRECTORY", "SWIFT_BACKTRACE", "STATUSD_ADDRESS", "STATUSD_EXECUTOR", "STATUSD_ALERTS",
     ]
 
-    /// Returns the worker's environment without the variables for the worker alone, and always with `PATH`.
-    static func inherited(from environment: [String: String]) -> [String: String] {
-        var inherited = environment.filter { !own.contains($0.key) }
+    private let inherited: [String: String]
+    /// Where systemd has put the credentials of the service.
+    private let credentials: String?
+
+    init(_ environment: [String: String]) {
+        var inherited = environment.filter { !Self.own.contains($0.key) }
         if inherited["PATH"] == nil {
             inherited["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         }
-        return inherited
+        self.inherited = inherited
+        credentials = environment["CREDENTIALS_DIRECTORY"]
+    }
+
+    /// The variables for a call; throws if the service lacks a credential that it names.
+    func variables(for call: PluginCall) throws(PluginProcess.NotStarted) -> [String: String] {
+        var variables = inherited.merging(call.environment) { _, new in new }
+        guard !call.credentials.isEmpty else { return variables }
+        for name in call.credentials where access((credentials ?? "/nonexistent") + "/" + name, R_OK) != 0 {
+            throw PluginProcess.NotStarted(
+                reason: "no credential “\(name)”; add LoadCredential=\(name):/path to its service and restart that")
+        }
+        variables["CREDENTIALS_DIRECTORY"] = credentials
+        return variables
     }
 }

@@ -15,34 +15,36 @@ public struct PluginWorker {
 
     private let connection = STDIN_FILENO
     private let signals: OwnedDescriptor
-    private let environment = PluginEnvironment.inherited(from: ProcessEnvironment.current)
+    private let environment = PluginEnvironment(ProcessEnvironment.current)
 
     /// Runs the worker in this process; does not return.
     public static func run() -> Never {
         Descendants.adoptOrphans()
         guard let signals = Signals.take() else { exit(1) }
-        let worker = PluginWorker(signals: signals)
-        worker.serve()
-        while !Descendants.end(within: .seconds(1)) {}
+        let sparesOthers = PluginWorker(signals: signals).serve()
+        while !Descendants.end(within: .seconds(1), sparesOthers: sparesOthers) {}
         exit(0)
     }
 
     private init(signals: OwnedDescriptor) { self.signals = signals }
 
-    private func serve() {
+    /// Answers calls; returns whether the last one spares processes of other users.
+    private func serve() -> Bool {
         var calls = WorkerCalls<PluginCall>()
-        guard calls.greet() else { return }
+        var sparesOthers = false
+        guard calls.greet() else { return false }
         while let call = calls.wait(until: signals) {
-            guard let outcome = run(call) else { return }
-            guard calls.answer(outcome), !outcome.leavesProcesses else { return }
+            sparesOthers = call.sparesOthers
+            guard let outcome = run(call), calls.answer(outcome), !outcome.leavesProcesses else { break }
         }
+        return sparesOthers
     }
 
     /// Runs a plugin; returns nil if the worker must end, after ending the plugin.
     private func run(_ call: PluginCall) -> PluginOutcome? {
         var plugin: PluginProcess
         do throws(PluginProcess.NotStarted) {
-            plugin = try PluginProcess(call.command, environment: environment)
+            plugin = try PluginProcess(call, environment: environment.variables(for: call))
         } catch {
             return PluginOutcome(.notStarted(error.reason))
         }

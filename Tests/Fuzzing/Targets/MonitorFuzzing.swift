@@ -13,13 +13,17 @@ enum MonitorFuzzing {
         MonitorInterface.ForgetParameters.self, MonitorInterface.RefreshParameters.self,
         MonitorInterface.WaitParameters.self, MonitorInterface.ReloadParameters.self,
         MonitorInterface.HistoryParameters.self, MonitorInterface.SummaryParameters.self,
+        MonitorInterface.SilenceParameters.self, MonitorInterface.UnsilenceParameters.self,
+        MonitorInterface.TestAlertsParameters.self,
     ]
 
     private static let replies: [any JSONStructure.Type] = [
         MonitorInterface.ListReply.self, MonitorInterface.DescribeReply.self, MonitorInterface.SelectReply.self,
         MonitorInterface.WatchReply.self, MonitorInterface.PostReply.self, MonitorInterface.RefreshReply.self,
         MonitorInterface.WaitReply.self, MonitorInterface.ReloadReply.self, MonitorInterface.GetCursorReply.self,
-        MonitorInterface.HistoryReply.self, MonitorInterface.SummaryReply.self,
+        MonitorInterface.HistoryReply.self, MonitorInterface.SummaryReply.self, MonitorInterface.SilenceReply.self,
+        MonitorInterface.UnsilenceReply.self, MonitorInterface.AlertsReply.self,
+        MonitorInterface.TestAlertsReply.self,
     ]
 
     /// Reads the parameters of a call as those of every method.
@@ -46,7 +50,9 @@ enum MonitorFuzzing {
     private static func checkTexts(_ event: Event) {
         for server in (event.snapshot.map { [$0.state] } ?? []) + (event.servers ?? []) {
             if let text = server.status?.text { TextProperties.expectValid(text) }
-            for text in [server.message, server.description, server.source] { text.map(TextProperties.expectVisible) }
+            for text in [server.message, server.description, server.source, server.silence?.reason] {
+                text.map(TextProperties.expectVisible)
+            }
         }
     }
 

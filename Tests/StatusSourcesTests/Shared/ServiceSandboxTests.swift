@@ -21,7 +21,9 @@ import Testing
         return settings
     }
 
-    @Test("each setting that hides a folder is in the unit file", arguments: [ServiceSandbox.daemon, .executor])
+    @Test(
+        "each setting that hides a folder is in the unit file",
+        arguments: [ServiceSandbox.daemon, .executor, .alerts])
     func settings(_ sandbox: ServiceSandbox) throws {
         let settings = try Self.settings(of: sandbox.service)
         for obstacle in sandbox.obstacles {
@@ -33,13 +35,14 @@ import Testing
         }
     }
 
-    @Test("each folder that a unit file hides is known, with what is visible in it")
-    func folders() throws {
-        let settings = try Self.settings(of: "statusd-executor.service")
+    @Test(
+        "each folder that a unit file hides is known, with what is visible in it",
+        arguments: [ServiceSandbox.executor, .alerts])
+    func folders(_ sandbox: ServiceSandbox) throws {
+        let settings = try Self.settings(of: sandbox.service)
         let folders = (settings["TemporaryFileSystem="] ?? []) + (settings["InaccessiblePaths="] ?? [])
-        for folder in folders {
-            #expect(ServiceSandbox.executor.obstacles.contains { $0.folder == folder }, "\(folder)")
-        }
+        for folder in folders { #expect(sandbox.obstacles.contains { $0.folder == folder }, "\(folder)") }
+        guard sandbox.service == ServiceSandbox.executor.service else { return }
         let run = try #require(ServiceSandbox.executor.obstacles.first { $0.folder == "/run" })
         #expect(run.visible == settings["BindReadOnlyPaths="])
     }

@@ -25,7 +25,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.server.requests.append((self.command, self.path, dict(self.headers)))
+        self.server.bodies.append(body.decode())
+        if self.server.failures:
+            return self._answer(self.server.failures.pop(0), b"out of order\n")
         parts = self.path.split("/")
         if parts[1] == "redirect":
             number = int(parts[2])
@@ -62,9 +66,10 @@ class _Server6(_Server):
 
 @contextlib.contextmanager
 def web(certificate=None, address="127.0.0.1"):
-    """An HTTP server, with TLS if there is a certificate; has `port`, and `requests`, the received requests."""
+    """An HTTP server, with TLS if there is a certificate; has `port`, `requests` and `bodies`, which it has received, and
+    `failures`, the statuses of its next answers."""
     server = (_Server6 if ":" in address else _Server)((address, 0), _Handler)
-    server.requests, server.port = [], server.server_address[1]
+    server.requests, server.bodies, server.failures, server.port = [], [], [], server.server_address[1]
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)

@@ -12,6 +12,7 @@ from harness.runner import test
 from .unit import CONFIGURATION, done, install, journal, service, statusctl, systemctl
 
 STATE = pathlib.Path("/var/lib/statusd/statusd.sqlite")
+TAKES_ALERTS = pathlib.Path("/etc/statusd-takes-alerts")
 IDS = catalog.message_ids()
 MARK = "░░"
 
@@ -33,12 +34,18 @@ def explained(since):
 
 def has_logged(since, kind):
     """Waits for a message of a kind."""
-    eventually(lambda: journal(f"--since=@{since:.6f}", f"MESSAGE_ID={IDS[kind]}"), kind)
+    eventually(lambda: journal(f"--since=@{since:.6f}", f"MESSAGE_ID={IDS[kind]}"), kind, patience=40)
 
 
 def cause_messages(since):
     """Makes the service write messages of nearly all kinds."""
     statusctl("post", "db", "Signed Out", "--level", "critical")
+    has_logged(since, "alertFailed")
+    TAKES_ALERTS.touch()
+    has_logged(since, "alertDelivered")
+    TAKES_ALERTS.unlink()
+    statusctl("silence", "db")
+    statusctl("unsilence", "db")
     statusctl("select", "db")
     statusctl("refresh", "port")
     statusctl("post", "guest@host", "a text with @SERVER@ in it")
@@ -72,10 +79,11 @@ def cause_messages(since):
     has_logged(since, "startFailed")
 
 
-@test("journalctl -x explains each message of the service, with its own fields")
+@test("journalctl -x explains each message of the service, with its own fields", limit=120)
 def explanations():
     texts = dict(catalog.entries())
-    with service(start=(), configuration="accept: any\nservers: { db: { push: true }, port: { tcp: '127.0.0.1:1', interval: 1h } }\n"):
+    with service(start=(), configuration=f"accept: any\nalerts: {{ receiver: {{ run: [/usr/bin/test, -e, {TAKES_ALERTS}], batch: 0s }} }}\n"
+                                         "servers: { db: { push: true }, port: { tcp: '127.0.0.1:1', interval: 1h, alert: false } }\n"):
         since = float(done("date", "+%s.%N"))
         systemctl("start", "statusd.socket", "statusd.service")
         cause_messages(since)

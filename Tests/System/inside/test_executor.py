@@ -177,7 +177,7 @@ def directories():
         equal(socket.parent.owner(), "root")
         contains(run(*as_daemon, "mv", socket, f"{socket}.old").err, "Permission denied")
         contains(run(*as_daemon, "chmod", "777", socket.parent).err, "Operation not permitted")
-        for user in ("statusd", "statusd-executor"):
+        for user in ("statusd", "statusd-executor", "statusd-alerts"):
             assert not os.path.exists(pwd.getpwnam(user).pw_dir), user
 
 
@@ -186,10 +186,10 @@ def executor():
     return int(eventually(lambda: (pid := show("MainPID", "statusd-executor.service")) != "0" and pid, "an executor"))
 
 
-def settled():
-    """Whether the executor's service has only the executor and one or two workers, during a whole second: a single check
+def settled(unit="statusd-executor.service"):
+    """Whether an executor's service has only the executor and one or two workers, during a whole second: a single check
     may miss short-lived processes."""
-    group = pathlib.Path(f"/sys/fs/cgroup{show('ControlGroup', 'statusd-executor.service')}/cgroup.procs")
+    group = pathlib.Path(f"/sys/fs/cgroup{show('ControlGroup', unit)}/cgroup.procs")
     for _ in range(50):
         if group.exists() and len(group.read_text().split()) > 3:
             return False

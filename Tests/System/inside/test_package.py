@@ -110,7 +110,7 @@ def life():
             dpkg("-r", "statusd")
         equal([str(path) for path in pathlib.Path("/run").glob("statusd*")], [])
         equal(sorted(path.name for path in CONFIGURATION.parent.iterdir()), ["conf.d", "statusd.yaml"], "kept")
-        for user in ("statusd", "statusd-executor"):
+        for user in ("statusd", "statusd-executor", "statusd-alerts"):
             equal(run("ps", "-o", "args=", "-u", user).out, "", f"processes of {user}")
         dpkg("--purge", "statusd")
         equal(sorted(paths() ^ before), [], "differences")
@@ -127,7 +127,7 @@ def unpacked():
         dpkg("--unpack", package)
         assert main_process() != 0
         dpkg("-r", "statusd")
-        for user in ("statusd", "statusd-executor"):
+        for user in ("statusd", "statusd-executor", "statusd-alerts"):
             eventually(lambda: run("ps", "-o", "args=", "-u", user).out == "", f"no processes of {user}")
         equal([str(path) for path in pathlib.Path("/run").glob("statusd*")], [])
         dpkg("-i", package)
@@ -140,13 +140,13 @@ def service_managers():
     for then in ([], ["--unpack"]):
         with without_installation() as package:
             dpkg("-i", package)
-            for user in ("statusd", "statusd-executor"):
+            for user in ("statusd", "statusd-executor", "statusd-alerts"):
                 done("loginctl", "enable-linger", user)
                 eventually(lambda: "systemd" in run("ps", "-o", "comm=", "-u", user).out, f"a service manager of {user}")
             for option in then:
                 dpkg(option, package)
             dpkg("-r", "statusd")
-            for user in ("statusd", "statusd-executor"):
+            for user in ("statusd", "statusd-executor", "statusd-alerts"):
                 eventually(lambda: run("ps", "-o", "args=", "-u", user).out == "", f"no processes of {user}")
                 assert not pathlib.Path("/var/lib/systemd/linger", user).exists(), user
 

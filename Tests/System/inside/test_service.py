@@ -45,7 +45,7 @@ def lingering():
         return run("runuser", "-u", user, "--", "busctl", "call", "org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager",
                    "SetUserLinger", "ubb", str(pwd.getpwnam(user).pw_uid), wanted, "false")
 
-    for user in ("statusd", "statusd-executor"):
+    for user in ("statusd", "statusd-executor", "statusd-alerts"):
         assert "denied" in linger(user, "true").err, user
         assert not pathlib.Path("/var/lib/systemd/linger", user).exists(), user
     equal(linger("nobody", "true").err, "", "logind answers other users")

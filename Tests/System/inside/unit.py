@@ -16,7 +16,7 @@ from harness.varlink import Connection
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
 SOCKET = "/run/statusd/org.statusd.monitor"
 CONFIGURATION = pathlib.Path("/etc/statusd/statusd.yaml")
-UNITS = ("statusd.socket", "statusd.service", "statusd-executor.socket", "statusd-executor.service")
+UNITS = ("statusd.socket", "statusd.service", "statusd-executor.socket", "statusd-executor.service", "statusd-alerts.socket", "statusd-alerts.service")
 DROP_INS = {unit: pathlib.Path(f"/etc/systemd/system/{unit}.d") for unit in UNITS}
 
 
@@ -75,13 +75,13 @@ def as_user(*command, groups=()):
 
 
 @contextlib.contextmanager
-def service(start=("statusd.socket", "statusd.service"), configuration=None, drop_in=None, executor_drop_in=None):
+def service(start=("statusd.socket", "statusd.service"), configuration=None, drop_in=None, executor_drop_in=None, alerts_drop_in=None):
     """A freshly started service without the state of earlier tests; stopped at the end."""
     clean()
     if configuration is not None:
         CONFIGURATION.parent.mkdir(exist_ok=True)
         CONFIGURATION.write_text(configuration)
-    for unit, text in (("statusd.service", drop_in), ("statusd-executor.service", executor_drop_in)):
+    for unit, text in (("statusd.service", drop_in), ("statusd-executor.service", executor_drop_in), ("statusd-alerts.service", alerts_drop_in)):
         if text is not None:
             DROP_INS[unit].mkdir(exist_ok=True)
             (DROP_INS[unit] / "test.conf").write_text(text)

@@ -13,8 +13,8 @@ PROJECT = pathlib.Path(__file__).resolve().parents[3]
 MANUAL = PROJECT / "packaging" / "man" / "statusd.yaml.5.md"
 INSTALLED = PROJECT / "packaging" / "statusd.yaml"
 
-PLACES = {"Top level": (), "Sources": ("server",), "Options of a server": ("server",), "Limits": ("limits",), "History": ("history",)}
-"""The headings below which settings are, and the mapping that has their keys; `server` is an entry of `servers`."""
+PLACES = {"Top level": (), "Sources": ("server",), "Options of a server": ("server",), "Alerts": ("alerts",), "Limits": ("limits",), "History": ("history",)}
+"""The headings below which settings are, and the mapping that has their keys: `server` is an entry of `servers`, `alerts` of `alerts`."""
 
 FACTS = re.compile(r"Type: (?P<type>[^\n]+?)\.(?: Range: (?P<range>[^\n]+?)\.)?(?: Default: (?:`(?P<default>[^`\n]+)`|none|see below)\.| Required\.)"
                    r"(?: Sources: [^\n]+\.)?")
@@ -28,7 +28,7 @@ def sections(text):
         level, name = heading.split(" ", 1)
         if level == "##":
             place = PLACES.get(name)
-            if place in (("limits",), ("history",)):
+            if place in (("limits",), ("history",), ("alerts",)):
                 found[place] = body
         elif place is not None:
             # “`keep` in `history`”, or “`select`”
@@ -65,8 +65,10 @@ def installed_settings(text):
         assert rest == 0 and depth <= len(path), f"the indentation of “{line}”"
         path = [*path[:depth], key]
         place = tuple(path)
-        if place[0] == "servers" and len(place) == 2:
-            continue  # the name of a server
+        if place[0] in ("servers", "alerts") and len(place) == 2:
+            continue  # the name of a server or a receiver
+        if place[0] == "alerts" and len(place) > 2:
+            place = ("alerts", *place[2:])
         if place[0] in ("servers", "defaults") and len(place) > 1:
             place = ("server", *place[2 if place[0] == "servers" else 1:])
         found[place] = value
@@ -87,9 +89,11 @@ def known_keys(daemon):
     found = {(key,) for key in known("x: 1\n")}
     for section in ("limits", "history"):
         found |= {(section, key) for key in known(f"{section}: {{ x: 1 }}\n")}
+    found |= {("alerts", key) for key in known("alerts: { a: { run: [/bin/true], x: 1 } }\n")}
+    found |= {("server", "alert", key) for key in known("servers: { a: { push: true, alert: { x: 1 } } }\n")}
     entry = known("servers: { a: { push: true, x: 1 } }\n")
     equal(set(kinds) - set(entry), set())
-    equal(set(known("defaults: { x: 1 }\n")), set(entry) - set(kinds) - {"description", "was"}, "the keys of defaults")
+    equal(set(known("defaults: { x: 1 }\n")), set(entry) - set(kinds) - {"description", "was", "parent"}, "the keys of defaults")
     found |= {("server", key) for key in entry}
     for kind in kinds:
         found |= {("server", kind, key) for key in known(f"servers: {{ a: {{ {kind}: {{ x: 1 }} }} }}\n")}
@@ -100,12 +104,14 @@ def known_keys(daemon):
 
 def with_value(place, value):
     """A configuration with this value at a path; the other keys that it needs are those of `file` and `http`."""
-    *outer, key = place if place[0] != "server" else ("servers", "a", *place[1:])
+    *outer, key = {"server": ("servers", "a"), "alerts": ("alerts", "a")}.get(place[0], place[:1]) + place[1:]
     text = f"{key}: {value}"
     if place[0] == "server" and len(place) == 2:
         text += ", exec: [/bin/true]"
     if outer[-1] in ("file", "http"):
         text += ", path: /a" if outer[-1] == "file" else ', url: "http://a"'
+    if place[0] == "alerts":
+        text += ", run: [/bin/true]"
     for name in reversed(outer):
         text = f"{name}: {{ {text} }}"
     return text + "\n"
@@ -115,7 +121,10 @@ def silent(daemon, configuration, what):
     """Requires that verify finds nothing in a configuration."""
     authorities = daemon.folder / "ca.pem"
     authorities.touch()
-    daemon.file.write_text(configuration.replace("/etc/statusd/ca.pem", str(authorities)))
+    installed = {"/etc/statusd/ca.pem": authorities, "/usr/lib/statusd/alerts": PROJECT / "packaging/alerts"}
+    for path, here in installed.items():
+        configuration = configuration.replace(path, str(here))
+    daemon.file.write_text(configuration)
     result = run(STATUSCTL, "verify", daemon.file, env=environment())
     equal((result.status, result.err), (0, ""), what)
     equal(json.loads(daemon.ctl("verify", daemon.file, "--json").out)["problems"], [], what)
@@ -157,7 +166,7 @@ def same_ranges():
         bound = bound.replace("2^50", str(1 << 50)).removesuffix(" bytes")
         if size := re.fullmatch(r"(\d+)([KMG])", bound):
             return str(int(size[1]) << {"K": 10, "M": 20, "G": 30}[size[2]])
-        return re.sub(r" (ms|s|min|d)(?:ays)?$", r"\1", bound)
+        return re.sub(r" (ms|s|min|h|d)(?:ays)?$", r"\1", bound)
 
     compared = 0
     with Daemon("servers: {}\n", start=False) as daemon:
@@ -185,7 +194,7 @@ def same_defaults():
 def defaults_in_code():
     def number(text):
         """The value of a number in the manual or in the code, times in seconds."""
-        text = re.sub(r"\.seconds\(([^)]*)\)", r"\1", text).replace("_", "")
+        text = re.sub(r"\.seconds\(([^)]*)\)", r"\1", text).replace("_", "").replace(".zero", "0")
         units = {"": 1, "K": 1024, "s": 1, "d": 86_400}
         value = 1
         for factor in text.split(" * "):
@@ -204,6 +213,8 @@ def defaults_in_code():
     numbers |= {("history", key): history for key in ("keep", "changes")}
     numbers |= {("server", key): schedule for key in ("interval", "timeout", "failures", "successes")}
     numbers[("server", "http", "redirects")] = http
+    numbers[("alerts", "batch")] = numbers[("server", "alert", "after")] = numbers[("server", "alert", "clear")] = (PROJECT / "Sources/StatusAlerts/AlertSettings.swift").read_text()
+    numbers[("alerts", "timeout")] = (PROJECT / "Sources/StatusConfiguration/ReceiverReader.swift").read_text()
     texts = {
         ("accept",): {"false": "configured", "true": "any"}[re.search("var acceptsAny = (.*)", configuration_type)[1]],
         ("server", "placeholder"): re.search('defaultPlaceholder = "(.*)"', (PROJECT / "Sources/StatusMonitor/ServerDefinition.swift").read_text())[1],

@@ -27,7 +27,8 @@ IN_ADDITION = [
     *MANUALS,
 ]
 """What packaging/install does not install."""
-MODES = {"etc/statusd/": "drwxr-x---", "usr/bin/statusd": "-rwx--x--x", "usr/bin/statusctl": "-rwxr-xr-x"}
+MODES = {"etc/statusd/": "drwxr-x---", "usr/bin/statusd": "-rwx--x--x", "usr/bin/statusctl": "-rwxr-xr-x",
+         **{path: "-rwxr-xr-x" for path in FILES if path.startswith("usr/lib/statusd/alerts/") and not path.endswith(".py")}}
 """The modes of all but data that every user may read."""
 
 

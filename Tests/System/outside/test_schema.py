@@ -4,49 +4,21 @@
 import json
 import pathlib
 import re
-import sys
 
 from harness.daemon import STATUSCTL, Daemon, environment, run
-from harness.expect import Skip, contains, equal
+from harness.expect import contains, equal
 from harness.runner import test
-
-from .test_foreign_clients import python
+from harness.schema import validator
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
 SCHEMA = json.loads((PROJECT / "packaging/schema/statusctl.schema.json").read_text(encoding="utf-8"))
 INTERFACE = (PROJECT / "Sources/StatusInterface/org.statusd.monitor.varlink").read_text(encoding="utf-8")
 
 
-def closed(schema):
-    """The schema, in which objects have no members that it does not name."""
-    if isinstance(schema, list):
-        return [closed(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    found = {key: closed(value) for key, value in schema.items()}
-    if "properties" in found and found.get("type") == "object":
-        found["additionalProperties"] = False
-    return found
-
-
-def validator(name):
-    """Checks values against a definition, strictly."""
-    folder = pathlib.Path(python()).parents[1]
-    for packages in folder.glob("lib/python*/site-packages"):
-        if str(packages) not in sys.path:
-            sys.path.append(str(packages))
-    try:
-        import jsonschema  # pylint: disable=import-outside-toplevel
-    except ImportError:
-        raise Skip("there is no jsonschema in .build/venv; packaging/test installs it") from None
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": closed(SCHEMA["$defs"])})
-
-
 def valid(name, output):
     """Checks each line of an output; returns the values."""
     values = [json.loads(line) for line in output.splitlines()]
-    check = validator(name)
+    check = validator(SCHEMA, name)
     for value in values:
         errors = [f"{'/'.join(map(str, error.absolute_path))}: {error.message}" for error in check.iter_errors(value)]
         assert not errors, f"{name}: {errors[:3]} in {value}"
@@ -56,7 +28,7 @@ def valid(name, output):
 
 def configuration(folder):
     """Servers of each phase."""
-    return ("servers:\n  db: { push: true, description: Primary database }\n  disk: { exec: [/bin/echo, well] }\n"
+    return ("alerts: { 'true': { run: [/bin/true], batch: 1min } }\nservers:\n  db: { push: true, description: Primary database }\n  disk: { exec: [/bin/echo, well] }\n"
             "  broken: { exec: [/nonexistent] }\n  old: { push: true, ttl: 100ms }\n")
 
 
@@ -74,6 +46,12 @@ def outputs():
         valid("list", daemon.done("list", "--json"))
         valid("status", daemon.ctl("status", "db", "disk", "broken", "old", "--json").out)
         valid("statusAll", daemon.ctl("status", "--all", "--json").out)
+        valid("silence", daemon.done("silence", "broken", "--until-ok", "--json"))
+        valid("silence", daemon.done("silence", "--all", "--reason", "maintenance", "--json"))
+        valid("silence", daemon.done("silence", "--list", "--json"))
+        valid("unsilence", daemon.done("unsilence", "--all", "--json"))
+        valid("alerts", daemon.done("alerts", "--json"))
+        valid("alerts", daemon.done("alerts", "--test", "--json"))
         equal(len(valid("refresh", daemon.done("refresh", "disk", "--json"))), 2)
         valid("history", daemon.done("history", "--all", "--json"))
         valid("summary", daemon.done("history", "--all", "--summary", "--json"))
@@ -97,7 +75,7 @@ def outputs():
         daemon.done("post", "db", "Signed Out")
         watch.until("Signed Out")
         kinds = {value["kind"] for value in valid("watch", "\n".join(watch.seen))}
-        assert kinds >= {"snapshot", "changed", "updated", "selected", "refreshing", "refreshed", "removed", "disconnected", "reconnected"}, kinds
+        assert kinds >= {"snapshot", "changed", "updated", "selected", "refreshing", "refreshed", "silenced", "unsilenced", "removed", "disconnected", "reconnected"}, kinds
 
 
 @test("each failure is valid by the schema, including those of statusctl itself")

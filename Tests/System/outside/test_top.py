@@ -111,7 +111,7 @@ def keys():
             shown.shows("disk: last changes")
             shown.type("Down", "j", "j", "j")
             shown.shows("srv03: last changes")
-            shown.type("k", "Up", "s")
+            shown.type("k", "Up", "*")
             shown.shows("* srv01")
             equal(daemon.ctl("status", "--format", "{name}").out, "srv01\n")
             shown.type("G")

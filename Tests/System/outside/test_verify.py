@@ -219,8 +219,8 @@ def nearest():
 def documented_configuration():
     with Daemon("servers: {}\n", start=False) as daemon:
         examples = re.findall(r"```yaml\n(.*?)```", (PROJECT / "README.md").read_text(), re.DOTALL)
-        equal(len(examples), 1)
-        daemon.file.write_text(examples[0])
+        equal(len(examples), 2)
+        daemon.file.write_text("".join(examples).replace("/usr/lib/statusd/alerts", str(PROJECT / "packaging/alerts")))
         result = daemon.ctl("verify", daemon.file)
         equal((result.status, result.err), (0, ""))
 

@@ -40,6 +40,16 @@ public struct ServiceSandbox: Sendable {
                     ]), devices(with: []),
             ])
 
+    /// That of receivers of alerts.
+    public static let alerts = ServiceSandbox(
+        service: "statusd-alerts.service",
+        obstacles: temporary + Obstacle.list("TemporaryFileSystem=", ["/dev/shm"])
+            + Obstacle.list(
+                "InaccessiblePaths=",
+                [
+                    "/etc/statusd", "/var/lib/statusd", "/run/statusd", "/run/statusd-executor", "/run/statusd-alerts",
+                ]))
+
     private static let temporary = Obstacle.list("PrivateTmp=", ["/tmp", "/var/tmp"])
 
     /// - Parameter folders: the visible folders in addition to those that each service has.

@@ -18,6 +18,9 @@ public protocol Source: AnyObject {
     /// refresh has left.
     var refreshAction: RefreshAction? { get }
 
+    /// Runs a check that begins after the call, not at a client's request; returns when it has ended.
+    func recheck() async
+
     /// The last run of the source's check; nil if there was none.
     var checkRun: CheckRun? { get }
 
@@ -30,6 +33,8 @@ public protocol Source: AnyObject {
 
 extension Source {
     public var refreshAction: RefreshAction? { nil }
+
+    public func recheck() async {}
 
     public var checkRun: CheckRun? { nil }
 

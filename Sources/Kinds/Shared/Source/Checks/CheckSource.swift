@@ -178,6 +178,12 @@ extension CheckSource: Source {
 
     public var refreshAction: RefreshAction? { RefreshAction { [weak self] in await self?.refresh() } }
 
+    public func recheck() async {
+        await loader.ended()
+        isCounted = true
+        try? await loader()
+    }
+
     private func refresh() async {
         // If the check already waits for a slot, it becomes urgent after the caller has joined.
         EventLoop.atEndOfTurn { [environment, claim] in environment.budget.expedite(claim) }

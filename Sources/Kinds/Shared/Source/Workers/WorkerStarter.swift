@@ -4,8 +4,8 @@ import EventLoopIO
 import StatusWorkers
 
 enum WorkerPlace {
-    /// The executor that listens at this address.
-    case executor(UnixAddress)
+    /// The executor that listens at this address; its service and socket have this name.
+    case executor(UnixAddress, service: String = "statusd-executor")
     /// This process; the workers are children that run the statusd at this path.
     case program(String)
 
@@ -59,13 +59,13 @@ struct WorkerStarter {
 
     private func begin(within limit: Duration) async throws(IOError) -> StartedWorker {
         switch place {
-        case .executor(let address):
+        case .executor(let address, let service):
             do throws(IOError) {
                 return (try await UnixSocket.connect(to: address, timeout: limit), nil)
             } catch {
                 throw IOError(
                     error.code,
-                    "\(error.message); see “systemctl status statusd-executor.socket”, or restart it"
+                    "\(error.message); see “systemctl status \(service).socket”, or restart it"
                 )
             }
         case .program(let program):
@@ -82,7 +82,7 @@ struct WorkerStarter {
 
     private func silence(_ what: String) -> CheckFailure {
         switch place {
-        case .executor: failure("the executor \(what); see “systemctl status statusd-executor”")
+        case .executor(_, let service): failure("the executor \(what); see “systemctl status \(service)”")
         case .program: failure("the worker \(what)")
         }
     }
