@@ -43,7 +43,7 @@ final class AlertDispatcher: EndOfTurnWork {
         self.clock = clock
         programs = ProgramRunner(executor: executor, service: "statusd-alerts")
         machine = AlertMachine(told: told, at: clock().boot)
-        timer = try TimerSource { [weak self] in self?.schedule() }
+        timer = try TimerSource(clock: .boottime) { [weak self] in self?.schedule() }
     }
 
     private var configuration: Configuration { registry.configuration }

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Alerts and silences: receivers are programs that are told of problems and their end, also after failures and kills."""
 
+import contextlib
 import itertools
 import json
 import pathlib
 import signal
+import sqlite3
 import time
 
 from harness.attacker import need_root
@@ -182,7 +184,7 @@ def hanging():
 
 @test("a daemon that is killed at any time repeats an alert at most once, with the same id, and loses none")
 def killed():
-    lives = 40
+    lives = 100
     with Daemon(configuration("db: { exec: [/bin/sh, -c, 'echo seen; exit $(cat FOLDER/level)'], interval: 100ms }")) as daemon:
         daemon.stop()
         daemon.file.write_text(daemon.file.read_text().replace("FOLDER", str(daemon.folder)))
@@ -203,6 +205,41 @@ def killed():
         for run in runs:
             assert len(run) <= 2, run
             equal(len({entry["id"] for entry in run}), 1)
+
+
+@test("a receiver that writes without end is told, and what it wrote is cut; one that reads nothing is told, too")
+def talkative():
+    with Daemon(configuration("db: { push: true }")) as daemon:
+        receiver = daemon.folder / "receiver"
+        receiver.write_text(RECEIVER.replace("cat >>", "yes | head -c 5000000; cat >>", 1))
+        daemon.done("post", "db", "down", "--level", "critical")
+        eventually(lambda: texts(daemon.folder) == ["db critical"], "the problem")
+        tested = daemon.done("alerts", "--test")
+        contains(tested, "script: delivered in ")
+        assert len(tested) < 40_000, len(tested)
+        receiver.write_text("#!/bin/sh\nexit 0\n")
+        daemon.done("post", "db", "up")
+        eventually(lambda: "Due" not in daemon.done("alerts"), "the recovery")
+        equal(daemon.ctl("list").err, "")
+
+
+@test("what was told is known after a reboot")
+def reboot():
+    with Daemon(configuration("db: { exec: [/bin/sh, -c, 'echo seen; exit $(cat FOLDER/level)'], interval: 100ms }")) as daemon:
+        daemon.stop()
+        daemon.file.write_text(daemon.file.read_text().replace("FOLDER", str(daemon.folder)))
+        (daemon.folder / "level").write_text("2")
+        daemon.start()
+        eventually(lambda: texts(daemon.folder) == ["db critical"], "the problem")
+        daemon.stop()
+        with contextlib.closing(sqlite3.connect(daemon.folder / "state" / "statusd.sqlite")) as store, store:
+            store.execute("UPDATE daemon SET boot = 'another'")
+        daemon.start()
+        eventually(lambda: daemon.describe("db").get("restored") is None, "a new result")
+        equal(daemon.done("alerts").count("db"), 0)
+        (daemon.folder / "level").write_text("0")
+        eventually(lambda: texts(daemon.folder) == ["db critical", "db ok"], "the recovery, and nothing else")
+        equal(len({entry["id"] for entry in told(daemon.folder)}), 1)
 
 
 @test("only those who may make changes may silence, test, and see the receivers")
