@@ -5,13 +5,13 @@ import contextlib
 import itertools
 import json
 import pathlib
-import signal
 import sqlite3
-import time
+import subprocess
 
 from harness.attacker import need_root
 from harness.daemon import NOBODY, STATUSCTL, Daemon, run
 from harness.expect import contains, equal, eventually, one_sentence
+from harness.faulty_store import FaultyStore
 from harness.runner import test
 
 RECEIVER = """#!/bin/sh
@@ -182,21 +182,27 @@ def hanging():
         equal(told(daemon.folder)[0]["text"], "worse")
 
 
-@test("a daemon that is killed at any time repeats an alert at most once, with the same id, and loses none")
+@test("a daemon that is killed at each system call of saves and deliveries repeats an alert at most once, with the same id, and loses none", limit=180)
 def killed():
     lives = 100
-    with Daemon(configuration("db: { exec: [/bin/sh, -c, 'echo seen; exit $(cat FOLDER/level)'], interval: 100ms }")) as daemon:
-        daemon.stop()
+    with Daemon(configuration("db: { exec: [/bin/sh, -c, 'echo seen; exit $(cat FOLDER/level)'], interval: 100ms }"), start=False) as daemon:
         daemon.file.write_text(daemon.file.read_text().replace("FOLDER", str(daemon.folder)))
+        store = FaultyStore(daemon)
         (daemon.folder / "level").write_text("0")
         daemon.start()
         eventually(lambda: daemon.describe("db").get("status"))
+        planned = 0
         for life in range(lives):
             level = "ok" if life % 2 else "critical"
+            # Each call, before, after and in the middle of it; some lives end between calls.
+            store.kill(("before", "half", "after")[life % 3], 1 + life // 3)
             (daemon.folder / "level").write_text("0" if life % 2 else "2")
-            # The check, the save, the delivery and its end are all within this time.
-            time.sleep(life / lives * 0.3)
-            daemon.stop(signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                daemon.process.wait(0.3)
+                planned += 1
+            store.work()
+            daemon.process.kill()
+            daemon.process.wait()
             daemon.start()
             eventually(lambda: texts(daemon.folder)[-1:] == [f"db {level}"], f"{life} {level}")
         entries = told(daemon.folder)
@@ -205,6 +211,7 @@ def killed():
         for run in runs:
             assert len(run) <= 2, run
             equal(len({entry["id"] for entry in run}), 1)
+        assert planned > 20, planned
 
 
 @test("a receiver that writes without end is told, and what it wrote is cut; one that reads nothing is told, too")
