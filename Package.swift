@@ -157,7 +157,8 @@ let package = Package(
         .testTarget(
             name: "StatusInterfaceTests", dependencies: ["EventLoopIO", "Varlink", "StatusModel", "StatusInterface"]),
         .testTarget(
-            name: "StatusConfigurationTests", dependencies: ["StatusModel", "SourceKinds", "StatusConfiguration"]),
+            name: "StatusConfigurationTests",
+            dependencies: ["StatusModel", "SourceKinds", "StatusAlerts", "StatusConfiguration"]),
         .testTarget(
             name: "StatusDaemonTests",
             dependencies: [

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 public import SourceKinds
 import StatusAlerts
 import StatusModel
@@ -161,7 +162,14 @@ private struct FragmentMerger {
         for (limit, value) in fragment.limits { configuration.limits[keyPath: limit] = value }
         if let keep = fragment.history.keep { configuration.history.keep = keep }
         if let changes = fragment.history.changes { configuration.history.changes = changes }
-        for (name, receiver) in fragment.receivers { configuration.receivers[name] = receiver }
+        for (name, receiver) in fragment.receivers {
+            if let former = configuration.receivers.updateValue(receiver, forKey: name) {
+                problems.append(
+                    Problem(
+                        .warning, at: receiver.origin,
+                        reason: "the receiver \(name) replaces the one at \(former.origin); remove one of them"))
+            }
+        }
         for (name, draft) in fragment.servers { drafts[name] = draft }
     }
 
@@ -210,6 +218,9 @@ private struct FragmentMerger {
         }
         checkSelection()
         for name in configuration.servers.keys.sorted() { checkParent(of: name) }
+        for (name, receiver) in configuration.receivers.sorted(by: { $0.key < $1.key }) {
+            warn(ofUnknownServersOf: receiver, name)
+        }
         var loaded = LoadedConfiguration(
             configuration: configuration, problems: problems, failedFiles: failedFiles)
         loaded.usable = usable
@@ -229,6 +240,21 @@ private struct FragmentMerger {
                 .warning, at: server.origin, server: name,
                 reason: "“ttl” is too short: a status may be stale before the next check; "
                     + "make it longer than \(pause) (1.1 times the interval, plus the timeout)"))
+    }
+
+    /// Warns of names and patterns of a receiver that no server has; posts may add more servers.
+    private mutating func warn(ofUnknownServersOf receiver: ReceiverConfiguration, _ name: String) {
+        guard isWhole, !configuration.acceptsAny, let patterns = receiver.settings.servers else { return }
+        let servers = configuration.servers.keys.map(\.rawValue)
+        let unknown = patterns.filter { pattern in !servers.contains { fnmatch(pattern, $0, 0) == 0 } }
+        guard !unknown.isEmpty || patterns.isEmpty else { return }
+        let names = unknown.map { "“\(VisibleText.escape($0))”" }.joined(separator: ", ")
+        problems.append(
+            Problem(
+                .warning, at: receiver.origin,
+                reason: patterns.isEmpty
+                    ? "the receiver \(name) is told of no server, because “servers” is empty"
+                    : "no server is configured that matches \(names) in “servers” of the receiver \(name)"))
     }
 
     /// Ignores a parent that does not exist, or without which a server could not be reached by way of itself.

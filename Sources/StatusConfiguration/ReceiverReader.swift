@@ -34,8 +34,15 @@ struct ReceiverReader {
 
     /// The rule for the names of receivers, which is that of servers.
     mutating func read(_ key: YAMLNode, _ node: YAMLNode) throws(Problem) -> (String, ReceiverConfiguration) {
-        let name = try reader.name(key, of: "alerts").rawValue
+        guard let name = key.string.flatMap({ ServerName($0) })?.rawValue else {
+            throw reader.problem(
+                at: key, "invalid name “\(reader.key(key))” of a receiver: it \(ServerName.rule)")
+        }
         guard let mapping = node.mapping else {
+            if Self.keys.contains(name) {
+                throw reader.problem(
+                    at: key, "“\(name)” belongs to a receiver with a name: alerts: { mail: { \(name): … } }")
+            }
             throw reader.problem(at: node, "“\(name)” must be a mapping such as “{ run: [/usr/bin/program] }”")
         }
         var receiver = ReceiverConfiguration(command: [], origin: reader.origin(of: key))
