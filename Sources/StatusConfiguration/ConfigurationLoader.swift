@@ -244,7 +244,9 @@ private struct FragmentMerger {
 
     /// Warns of names and patterns of a receiver that no server has; posts may add more servers.
     private mutating func warn(ofUnknownServersOf receiver: ReceiverConfiguration, _ name: String) {
-        guard isWhole, !configuration.acceptsAny, let patterns = receiver.settings.servers else { return }
+        guard isWhole, !configuration.acceptsAny, !configuration.servers.isEmpty,
+            let patterns = receiver.settings.servers
+        else { return }
         let servers = configuration.servers.keys.map(\.rawValue)
         let unknown = patterns.filter { pattern in !servers.contains { fnmatch(pattern, $0, 0) == 0 } }
         guard !unknown.isEmpty || patterns.isEmpty else { return }
