@@ -3,8 +3,8 @@
 import StatusModel
 
 extension AlertMachine {
-    /// The most alerts of a delivery; the others follow in the next one.
-    static let mostAlerts = 250
+    /// The most alerts of a delivery, so that their longest texts fit into a message; the others follow in the next.
+    static let mostAlerts = 50
     /// The pauses after failed deliveries; the last one is repeated for ever.
     static let pauses = [10, 20, 40, 80, 160, 320, 640, 900].map { Duration.seconds($0) }
 
@@ -28,13 +28,15 @@ extension AlertMachine {
         let alerts = due.map { alert($1, on: $0, for: name) }.sorted {
             ($1.level.severity, $0.server.rawValue) < ($0.level.severity, $1.server.rawValue)
         }.prefix(Self.mostAlerts)
+        lastDelivery += 1
         receiver.sending = alerts.map { ($0, told(AlertKey(name, $0.server))) }
+        receiver.delivery = lastDelivery
         for alert in alerts {
             var told = told(AlertKey(name, alert.server))
             (told.id, told.isOutdated) = (alert.id, true)
             set(told, for: AlertKey(name, alert.server))
         }
-        return [.deliver(receiver: name, Array(alerts))]
+        return [.deliver(receiver: name, number: lastDelivery, Array(alerts))]
     }
 
     private func alert(_ kind: Alert.Kind, on name: ServerName, for receiver: String) -> Alert {
@@ -47,9 +49,13 @@ extension AlertMachine {
 
     /// Notes the end of a receiver's delivery.
     ///
+    /// That of a receiver that was removed meanwhile does not count, even if the receiver is there again.
+    ///
     /// - Parameter jitter: a random number from 0 to 1, by which receivers that failed together are tried apart.
-    public mutating func ended(_ name: String, _ end: DeliveryEnd, at now: Duration, jitter: Double) {
-        guard var receiver = receivers[name], let alerts = receiver.sending else { return }
+    public mutating func ended(
+        _ name: String, number: Int, _ end: DeliveryEnd, at now: Duration, jitter: Double
+    ) {
+        guard var receiver = receivers[name], receiver.delivery == number, let alerts = receiver.sending else { return }
         (receiver.sending, receiver.dueSince) = (nil, nil)
         if end == .delivered {
             (receiver.failures, receiver.nextAttempt) = (0, now)

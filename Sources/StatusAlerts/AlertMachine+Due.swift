@@ -98,7 +98,7 @@ extension AlertMachine {
     public func deliveries(to name: String) -> (failures: Int, nextAttempt: Duration?, isRunning: Bool) {
         guard let receiver = receivers[name] else { return (0, nil, false) }
         let isRunning = receiver.sending != nil
-        let isWaiting = receiver.failures > 0 && !isRunning && receiver.dueSince != nil
+        let isWaiting = receiver.failures > 0 && !isRunning
         return (receiver.failures, isWaiting ? receiver.nextAttempt : nil, isRunning)
     }
 

@@ -46,6 +46,8 @@ public struct AlertMachine: Sendable {
         var settings: AlertReceiver
         /// The running delivery, with what the receiver knew before it.
         var sending: [(alert: Alert, before: Told)]?
+        /// The number of that delivery, or of the last one.
+        var delivery = 0
         /// When the first of what is due became due; nil if nothing is.
         var dueSince: Duration?
         var failures = 0
@@ -56,8 +58,9 @@ public struct AlertMachine: Sendable {
 
     /// What to do.
     public enum Action: Equatable, Sendable {
-        /// Save ``takeUnsaved()``, run the receiver's program, and then call ``ended(_:_:at:jitter:)``.
-        case deliver(receiver: String, [Alert])
+        /// Save ``takeUnsaved()``, run the receiver's program after the end of the one before, and then call
+        /// ``ended(_:number:_:at:jitter:)``.
+        case deliver(receiver: String, number: Int, [Alert])
         /// Check the server, and then call ``rechecked(_:)``.
         case recheck(ServerName)
     }
@@ -70,6 +73,7 @@ public struct AlertMachine: Sendable {
     var told: [AlertKey: Told] = [:]
     /// The servers of which some receiver may not know the level; the others cost nothing.
     var open: Set<ServerName> = []
+    var lastDelivery = 0
     private var unsaved: Set<AlertKey> = []
     private let startedAt: Duration
 
@@ -144,7 +148,12 @@ public struct AlertMachine: Sendable {
         guard let old = servers[name] else { return false }
         if level == old.level, isDown == old.isDown, isSilenced == old.isSilenced { return false }
         if level != old.level {
-            if let left = old.level.flatMap(Level.allCases.firstIndex(of:)) { servers[name]?.left[left] = now }
+            if let left = old.level.flatMap(Level.allCases.firstIndex(of:)) {
+                servers[name]?.left[left] = now
+            } else {
+                // Nothing was known until now.
+                servers[name]?.left = Level.allCases.map { _ in now }
+            }
             servers[name]?.level = level
             servers[name]?.since = (now, wall)
             servers[name]?.resultAt = now

@@ -36,14 +36,14 @@ import Testing
             let last = now + .seconds(seconds)
             while true {
                 let (actions, next) = machine.advance(to: now)
-                for case .deliver(let receiver, let alerts) in actions {
+                for case .deliver(let receiver, let number, let alerts) in actions {
                     deliveries.append((receiver, alerts))
                     let texts = alerts.map { alert in
                         "\(alert.server) \(alert.kind == .reminder ? "still " : "")"
                             + (alert.kind == .removed ? "removed" : alert.level.rawValue)
                     }
                     told.append("\(receiver): \(texts.joined(separator: ", "))")
-                    machine.ended(receiver, end, at: now, jitter: 0.5)
+                    machine.ended(receiver, number: number, end, at: now, jitter: 0.5)
                 }
                 for case .recheck(let name) in actions { machine.rechecked(name) }
                 if !actions.isEmpty { continue }
@@ -204,6 +204,53 @@ import Testing
         host.pass(60)
         #expect(host.takeTold() == ["mail: web removed"])
         host.pass(86_400)
+        #expect(host.takeTold() == [])
+    }
+
+    @Test(
+        "a problem that is there before the first receiver is told, but only once it has lasted"
+    )
+    func firstReceiver() throws {
+        var host = Host([:])
+        var rule = AlertRule()
+        rule.after = .seconds(60)
+        let web = try #require(ServerName("web"))
+        host.machine.set(rule, for: web, at: host.now, wall: host.wall)
+        host.now += .seconds(600)
+        try host.set("web", .critical)
+        host.machine.configure(["mail": Self.receiver()])
+        host.pass(59)
+        #expect(host.takeTold() == [])
+        host.pass(2)
+        #expect(host.takeTold() == ["mail: web critical"])
+        host.machine.configure([:])
+        try host.set("web", .ok)
+        host.machine.configure(["mail": Self.receiver()])
+        host.pass(60)
+        #expect(host.takeTold() == ["mail: web ok"])
+    }
+
+    @Test("the end of a delivery to a receiver that was removed meanwhile does not count for the next one")
+    func formerDelivery() throws {
+        var host = Host()
+        try host.add("web")
+        try host.set("web", .critical)
+        guard case .deliver(_, let first, _) = host.machine.advance(to: host.now).actions.first else {
+            Issue.record("nothing is due")
+            return
+        }
+        host.machine.configure([:])
+        host.machine.configure(["mail": Self.receiver()])
+        try host.set("web", .ok)
+        guard case .deliver(_, let second, let alerts) = host.machine.advance(to: host.now).actions.first else {
+            Issue.record("the recovery is not due")
+            return
+        }
+        #expect(alerts.map(\.level) == [.ok])
+        host.machine.ended("mail", number: first, .delivered, at: host.now, jitter: 0)
+        #expect(host.machine.deliveries(to: "mail").isRunning)
+        host.machine.ended("mail", number: second, .delivered, at: host.now, jitter: 0)
+        host.pass(60)
         #expect(host.takeTold() == [])
     }
 

@@ -17,7 +17,7 @@ SEVERITY = {"ok": 1, "warning": 2, "unknown": 3, "critical": 4}
 # Seconds for a request or a program. statusd ends a receiver after 30 s, and an Alertmanager gets two requests.
 REQUEST_LIMIT, PROGRAM_LIMIT = 10, 20
 # The most bytes of a reply.
-REPLY_LIMIT = 16 << 20
+REPLY_LIMIT = 4 << 20
 # The exit status if the alerts may have been delivered nevertheless, for example if a server does not answer.
 UNCERTAIN = 75
 

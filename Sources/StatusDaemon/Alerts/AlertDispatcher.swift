@@ -21,6 +21,10 @@ final class AlertDispatcher: EndOfTurnWork {
     private var reports: [String: ReceiverReport] = [:]
     private var timer: TimerSource?
     private var isScheduled = false
+    /// The last delivery to each receiver.
+    private var deliveries: [String: Task<Void, Never>] = [:]
+    /// When the machine was last asked what is due.
+    private var advancedAt = Duration.zero
     /// The number of deliveries that are running.
     private var running = 0
     /// Whether the servers of an earlier run are still to be taken.
@@ -43,7 +47,7 @@ final class AlertDispatcher: EndOfTurnWork {
         self.clock = clock
         programs = ProgramRunner(executor: executor, service: "statusd-alerts")
         machine = AlertMachine(told: told, at: clock().boot)
-        timer = try TimerSource(clock: .boottime) { [weak self] in self?.schedule() }
+        timer = try TimerSource(clock: .boottime) { [weak self] in self?.turnEnds() }
     }
 
     private var configuration: Configuration { registry.configuration }
@@ -126,20 +130,31 @@ final class AlertDispatcher: EndOfTurnWork {
 
     // MARK: Actions
 
+    /// How often the machine is asked at most, because with thousands of open problems it takes some milliseconds.
+    private static let pause = Duration.milliseconds(100)
+
     private func schedule() {
         guard !isScheduled, !machine.isIdle else { return }
         isScheduled = true
-        EventLoop.atEndOfTurn(self)
+        let rest = advancedAt + Self.pause - clock().boot
+        if rest > .zero { timer?.schedule(after: rest) } else { EventLoop.atEndOfTurn(self) }
     }
 
     func turnEnds() {
         isScheduled = false
         let now = clock().boot
+        advancedAt = now
         let (actions, next) = machine.advance(to: now)
         for action in actions {
             switch action {
             case .recheck(let name): worker.yield { await self.recheck(name) }
-            case .deliver(let receiver, let alerts): worker.yield { await self.deliver(alerts, to: receiver) }
+            case .deliver(let receiver, let number, let alerts):
+                // That of a receiver that was removed meanwhile must end first, so that the newer one is told last.
+                let former = deliveries[receiver]
+                deliveries[receiver] = Task {
+                    await former?.value
+                    await self.deliver(alerts, number, to: receiver)
+                }
             }
         }
         if let next { timer?.schedule(after: max(.zero, next - now)) } else { timer?.stop() }
@@ -152,7 +167,7 @@ final class AlertDispatcher: EndOfTurnWork {
         schedule()
     }
 
-    private func deliver(_ alerts: [Alert], to name: String) async {
+    private func deliver(_ alerts: [Alert], _ number: Int, to name: String) async {
         // If statusd is killed during the delivery, it must know that there was one.
         await save()
         guard let receiver = configuration.receivers[name] else { return }
@@ -161,13 +176,13 @@ final class AlertDispatcher: EndOfTurnWork {
         let message = AlertMessage(receiver: name, entries: alerts.map { entry(of: $0) })
         let outcome = await run(message, receiver, name)
         note(outcome, of: name)
-        machine.ended(name, outcome.end, at: clock().boot, jitter: .random(in: 0...1))
+        machine.ended(name, number: number, outcome.end, at: clock().boot, jitter: .random(in: 0...1))
         schedule()
     }
 
     private func entry(of alert: Alert) -> AlertMessage.Entry {
         let state = try? registry.monitor.state(of: alert.server)
-        return AlertMessage.Entry(alert: alert, description: state?.description, text: state?.headline ?? "removed")
+        return AlertMessage.Entry(alert: alert, description: state?.description, text: state?.alertText ?? "removed")
     }
 
     /// Runs a receiver's program.
@@ -221,7 +236,8 @@ final class AlertDispatcher: EndOfTurnWork {
         var message = AlertMessage(
             receiver: name, entries: [.init(alert: alert, description: nil, text: "a test of alerts by statusd")])
         message.isTest = true
-        let outcome = await run(message, receiver, "\(name)\(Self.testSuffix)")
+        let outcome = await run(
+            message, receiver, "\(name.prefix(ServerName.maximumLength - Self.testSuffix.count))\(Self.testSuffix)")
         let milliseconds = Int((clock().boot - now.boot) / .milliseconds(1))
         return MonitorInterface.AlertTest(
             receiver: name, problem: outcome.reason, output: outcome.output, milliseconds: milliseconds)
@@ -248,7 +264,7 @@ final class AlertDispatcher: EndOfTurnWork {
 
 extension AlertDispatcher: ChangeSink {
     func record(_ change: RecordedChange) -> ChangeReception {
-        if !machine.isIdle { take(change) }
+        take(change)
         return .held
     }
 }
@@ -292,6 +308,12 @@ struct DeliveryOutcome {
 }
 
 extension ServerState {
+    /// The text of the status, and why it is not current.
+    fileprivate var alertText: String {
+        let failure = phase == .failed && status != nil ? " (failed: \(message ?? "unknown"))" : ""
+        return headline + failure + (isStale ? " (stale)" : "")
+    }
+
     /// Whether servers behind this one cannot be reached.
     fileprivate var isDown: Bool { countedLevel == .critical || phase == .failed }
 }

@@ -148,7 +148,9 @@ struct PluginEnvironment {
         guard !call.credentials.isEmpty else { return variables }
         for name in call.credentials where access((credentials ?? "/nonexistent") + "/" + name, R_OK) != 0 {
             throw PluginProcess.NotStarted(
-                reason: "no credential “\(name)”; add LoadCredential=\(name):/path to its service and restart that")
+                reason:
+                    "no credential “\(name)”; add LoadCredential=\(name):/path by “systemctl edit statusd-alerts”, "
+                    + "and restart that service")
         }
         variables["CREDENTIALS_DIRECTORY"] = credentials
         return variables

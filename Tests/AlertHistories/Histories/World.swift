@@ -29,7 +29,8 @@ public struct World {
         var settings: AlertReceiver
         /// How deliveries end from now on; nil for at random.
         var end: DeliveryEnd? = .delivered
-        var running: (alerts: [Alert], endsAt: Duration, end: DeliveryEnd, arrives: Bool, new: Set<String>)?
+        var running:
+            (number: Int, alerts: [Alert], endsAt: Duration, end: DeliveryEnd, arrives: Bool, new: Set<String>)?
         /// The last message about each server that has arrived.
         var got: [ServerName: (alert: Alert, at: Duration)] = [:]
         /// The problems that it may have been told.
@@ -171,7 +172,7 @@ public struct World {
             if actions.isEmpty { return next }
             for action in actions {
                 switch action {
-                case .deliver(let receiver, let alerts): deliver(alerts, to: receiver)
+                case .deliver(let receiver, let number, let alerts): deliver(alerts, number, to: receiver)
                 case .recheck(let name):
                     note("recheck \(name)")
                     rechecks.append((name, now + .milliseconds(random.below(3000))))
@@ -191,9 +192,10 @@ public struct World {
                 for alert in running.alerts { receivers[name]?.mayRepeat.insert(alert.server) }
             }
             if fault == .forgetsDeliveries, random.below(3) == 0 {
-                machine.ended(name, .refused, at: now, jitter: 0)
+                machine.ended(name, number: running.number, .refused, at: now, jitter: 0)
             } else {
-                machine.ended(name, running.end, at: now, jitter: Double(random.below(100)) / 100)
+                machine.ended(
+                    name, number: running.number, running.end, at: now, jitter: Double(random.below(100)) / 100)
             }
         }
         for (name, _) in rechecks.filter({ $0.endsAt <= now }) {
@@ -203,7 +205,7 @@ public struct World {
         rechecks.removeAll { $0.endsAt <= now }
     }
 
-    private mutating func deliver(_ alerts: [Alert], to name: String) {
+    private mutating func deliver(_ alerts: [Alert], _ number: Int, to name: String) {
         save()
         check(alerts, for: name)
         let ends: [DeliveryEnd] = [.delivered, .delivered, .refused, .unknown]
@@ -212,7 +214,7 @@ public struct World {
         note("deliver to \(name): \(alerts.map { "\($0.kind) \($0.server) \($0.level) \($0.id)" })")
         let new = Set(alerts.map(\.id)).subtracting(receivers[name]?.attempted ?? [])
         receivers[name]?.attempted.formUnion(new)
-        receivers[name]?.running = (alerts, now + .milliseconds(random.below(20_000)), end, arrives, new)
+        receivers[name]?.running = (number, alerts, now + .milliseconds(random.below(20_000)), end, arrives, new)
     }
 
     // MARK: Restarts

@@ -66,7 +66,7 @@ def failing():
     with Daemon(configuration("db: { push: true }")) as daemon:
         (daemon.folder / "fail").write_text("no such mailbox\n")
         daemon.done("post", "db", "down", "--level", "critical")
-        shown = eventually(lambda: (out := daemon.done("alerts")) and "no such mailbox" in out and out, "a failed delivery")
+        shown = eventually(lambda: (out := daemon.done("alerts")) and "the next one is at" in out and out, "a failed delivery")
         contains(shown, "script: nothing delivered since statusd started", f"{daemon.folder}/receiver", "exit status 7: no such mailbox", "1 attempt in a row failed, the next one is at ", "db critical")
         for command in ("status", "db"), ("list",):
             contains(daemon.ctl(*command).err, "the receiver script has not taken its last alert; see “statusctl alerts”")
@@ -230,6 +230,61 @@ def talkative():
         equal(daemon.ctl("list").err, "")
 
 
+@test("the longest texts of fifty servers fit into a message, and more servers come in the next one")
+def longest():
+    names = [f"s{number}" for number in range(70)]
+    text = 1024 * '"'
+    with Daemon(configuration(", ".join(f"{name}: {{ push: true, description: '{text}' }}" for name in names), batch="1s")) as daemon:
+        with daemon.connect() as connection:
+            for name in names:
+                connection.call("Post", {"server": name, "text": text, "level": "critical"})
+        eventually(lambda: sorted(texts(daemon.folder)) == sorted(f"{name} critical" for name in names), "all are told")
+        equal(len((daemon.folder / "told").read_text().splitlines()), 2)
+
+
+@test("what happened while there was no receiver is told to one that is added, or comes back")
+def later_receiver():
+    with Daemon(configuration("db: { push: true }, web: { push: true }")) as daemon:
+        whole = daemon.file.read_text()
+        without = whole[whole.index("servers:"):]
+        daemon.done("post", "db", "down", "--level", "critical")
+        eventually(lambda: texts(daemon.folder) == ["db critical"], "the problem")
+        daemon.file.write_text(without)
+        daemon.done("reload")
+        daemon.done("post", "db", "up")
+        daemon.done("post", "web", "down", "--level", "critical")
+        daemon.file.write_text(whole)
+        daemon.done("reload")
+        eventually(lambda: sorted(texts(daemon.folder)) == ["db critical", "db ok", "web critical"], "what happened meanwhile")
+
+
+@test("the program of a receiver that was removed and is back runs only after the one before")
+def overlapping():
+    with Daemon(configuration("db: { push: true }")) as daemon:
+        receiver = daemon.folder / "receiver"
+        receiver.write_text(RECEIVER.replace("cat >>", "[ -e $folder/quick ] || sleep 2; cat >>", 1))
+        whole = daemon.file.read_text()
+        daemon.done("post", "db", "down", "--level", "critical")
+        eventually(lambda: ": delivering" in daemon.done("alerts"), "a delivery")
+        daemon.file.write_text(whole[whole.index("servers:"):])
+        daemon.done("reload")
+        (daemon.folder / "quick").touch()
+        daemon.done("post", "db", "up")
+        daemon.file.write_text(whole)
+        daemon.done("reload")
+        eventually(lambda: texts(daemon.folder)[-1:] == ["db ok"] and "Due" not in daemon.done("alerts"), "the recovery")
+        equal(texts(daemon.folder), ["db critical", "db ok"])
+
+
+@test("a receiver whose worker ends with it is told once in each attempt")
+def lost_worker():
+    with Daemon(configuration("db: { push: true }")) as daemon:
+        (daemon.folder / "receiver").write_text(RECEIVER + "kill -9 $PPID\n")
+        daemon.done("post", "db", "down", "--level", "critical")
+        eventually(lambda: "ended by signal 9" in daemon.done("alerts"), "the end")
+        equal(texts(daemon.folder), ["db critical"])
+
+
 @test("what was told is known after a reboot")
 def reboot():
     with Daemon(configuration("db: { exec: [/bin/sh, -c, 'echo seen; exit $(cat FOLDER/level)'], interval: 100ms }")) as daemon:
@@ -243,7 +298,7 @@ def reboot():
             store.execute("UPDATE daemon SET boot = 'another'")
         daemon.start()
         eventually(lambda: daemon.describe("db").get("restored") is None, "a new result")
-        equal(daemon.done("alerts").count("db"), 0)
+        eventually(lambda: "db" not in daemon.done("alerts"), "nothing is left to tell")
         (daemon.folder / "level").write_text("0")
         eventually(lambda: texts(daemon.folder) == ["db critical", "db ok"], "the recovery, and nothing else")
         equal(len({entry["id"] for entry in told(daemon.folder)}), 1)

@@ -53,8 +53,8 @@ extension PluginCall: WorkerCall {
 
 extension WorkerStarter {
     /// Starts workers that run plugins; a worker that ends first ends its plugin and all processes of the plugin.
-    static func plugins(_ place: WorkerPlace) -> WorkerStarter {
-        WorkerStarter(place: place, role: .pluginWorker, purpose: "run plugins", endsAtOnce: false)
+    static func plugins(_ place: WorkerPlace, purpose: String = "run plugins") -> WorkerStarter {
+        WorkerStarter(place: place, role: .pluginWorker, purpose: purpose, endsAtOnce: false)
     }
 }
 

@@ -42,16 +42,19 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
     /// If the first worker is lost, for example because it ended while it was idle, a new one gets the rest of the
     /// time. Starting a worker and waiting for the server's previous call do not count towards the timeout.
     ///
+    /// - Parameter mayRepeat: whether the call may be made twice.
     /// - Throws: ``CheckFailure`` if no worker can be started; ``WorkerLost`` if two workers are lost, or one is lost
     ///   and too little time is left for a second one; ``StuckCheck`` if the server's previous call does not end;
     ///   `CancellationError`.
-    func run(_ call: Call, of server: ServerName, within timeout: Duration) async throws -> Answer? {
+    func run(
+        _ call: Call, of server: ServerName, within timeout: Duration, mayRepeat: Bool = true
+    ) async throws -> Answer? {
         try await waitForPredecessor(of: server)
         let worker = if let worker = takeIdleWorker() { worker } else { try await newWorker(timeout) }
         let began = ContinuousClock.now
         do {
             return try await attempt(call, of: server, with: worker, within: timeout)
-        } catch is WorkerLost {
+        } catch is WorkerLost where mayRepeat {
             let rest = timeout - began.duration(to: .now)
             let answer = try await attempt(call, of: server, with: newWorker(timeout), within: rest)
             if answer == nil, rest < timeout / 2 { throw WorkerLost() }
