@@ -21,7 +21,7 @@ extension AlertMachine {
         guard let server = servers[key.server], server.rule.isOn,
             receiver.settings.covers(key.server, isConfigured: server.rule.isConfigured)
         else { return told.id == nil ? .foreign : .due(.removed) }
-        guard let level = server.level else { return .settled(reminder: nil) }
+        guard let level = server.level else { return verdict(onSilent: server, told, at: now) }
         let kind: Alert.Kind
         if level != told.level || told.isOutdated {
             kind = level == .ok ? .recovery : .problem
@@ -35,6 +35,16 @@ extension AlertMachine {
         if let hold = hold(on: server, key.server, level, since: since, at: now) { return .held(hold) }
         let isWanted = level == .ok ? told.id != nil : receiver.settings.levels.contains(level)
         return isWanted ? .due(kind) : .unwanted
+    }
+
+    /// Decides about a server without a status, such as one whose source has changed.
+    ///
+    /// A check finds one soon. Of another server nothing is known any more, so an open problem is withdrawn.
+    private func verdict(onSilent server: Server, _ told: Told, at now: Duration) -> Verdict {
+        if told.id == nil || server.rule.isChecked { return .settled(reminder: nil) }
+        if server.isSilenced { return .held(.silenced) }
+        let time = server.since.boot + Self.startHold
+        return now < time ? .held(.until(time)) : .due(.removed)
     }
 
     private func hold(

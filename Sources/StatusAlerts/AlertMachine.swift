@@ -66,7 +66,7 @@ public struct AlertMachine: Sendable {
     }
 
     /// How long programs may take to report after a start.
-    private static let startHold = Duration.seconds(10)
+    static let startHold = Duration.seconds(10)
 
     var servers: [ServerName: Server] = [:]
     var receivers: [String: Receiver] = [:]

@@ -230,6 +230,26 @@ import Testing
         #expect(host.takeTold() == ["mail: web ok"])
     }
 
+    @Test("an open problem of a server that has no status any more is withdrawn, unless a new one comes soon")
+    func silentServer() throws {
+        for isLate in [true, false] {
+            var host = Host()
+            try host.add("web")
+            try host.set("web", .critical)
+            host.pass(60)
+            host.machine.take(
+                try #require(ServerName("web")), level: nil, isDown: false, isSilenced: false, at: host.now,
+                wall: host.wall)
+            host.pass(isLate ? 11 : 5)
+            try host.set("web", .critical)
+            host.pass(60)
+            #expect(
+                host.takeTold()
+                    == (isLate
+                        ? ["mail: web critical", "mail: web removed", "mail: web critical"] : ["mail: web critical"]))
+        }
+    }
+
     @Test("the end of a delivery to a receiver that was removed meanwhile does not count for the next one")
     func formerDelivery() throws {
         var host = Host()
