@@ -13,6 +13,14 @@ import Testing
         }
     }
 
+    @Test("of forty children of one parent, those that are bad themselves are told together, after its outage")
+    func outages() {
+        for seed in 0..<100 {
+            if let report = Outage(seed: UInt64(seed)).report { Issue.record("\(report)") }
+        }
+        #expect((0..<10).allSatisfy { Outage(seed: $0, fault: .ignoresParents).report != nil })
+    }
+
     @Test(
         "each promise is seen to be broken by a fault that breaks it",
         arguments: [
