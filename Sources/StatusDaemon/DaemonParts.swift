@@ -114,7 +114,6 @@ final class DaemonParts {
             { await self.runner.run { self.announceStart() } },
             { try await self.service.run() },
             { await self.watcher.run() },
-            { await self.alerts.run() },
             { await self.reloader.run() },
             { try await SignalHandling.run(reload: self.reloader.request, terminate: self.announceEnd) },
         ]

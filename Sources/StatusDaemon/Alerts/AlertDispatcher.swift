@@ -29,7 +29,6 @@ final class AlertDispatcher: EndOfTurnWork {
     private var running = 0
     /// Whether the servers of an earlier run are still to be taken.
     private var isFresh = true
-    private let (work, worker) = AsyncStream.makeStream(of: (@EventLoop @Sendable () async -> Void).self)
     /// Saves what changed; returns when it is saved, or cannot be.
     var save: @EventLoop @Sendable () async -> Void = {}
     /// Called when something changed that a restart must keep.
@@ -63,13 +62,6 @@ final class AlertDispatcher: EndOfTurnWork {
         }
         isFresh = false
         schedule()
-    }
-
-    /// Does what is due until the task is cancelled.
-    ///
-    /// A delivery continues after that, because it is not known whether a receiver that is ended has been told.
-    func run() async {
-        for await body in work { Task { await body() } }
     }
 
     /// Waits until receivers have ended, for at most `limit`, and then ends them.
@@ -147,9 +139,12 @@ final class AlertDispatcher: EndOfTurnWork {
         let (actions, next) = machine.advance(to: now)
         for action in actions {
             switch action {
-            case .recheck(let name): worker.yield { await self.recheck(name) }
+            case .recheck(let name):
+                // Unstructured: the machine waits for its end.
+                Task { await self.recheck(name) }
             case .deliver(let receiver, let number, let alerts):
                 // That of a receiver that was removed meanwhile must end first, so that the newer one is told last.
+                // Unstructured: only `close` waits for it, because a receiver that is ended may have been told.
                 let former = deliveries[receiver]
                 deliveries[receiver] = Task {
                     await former?.value

@@ -285,6 +285,22 @@ def lost_worker():
         equal(texts(daemon.folder), ["db critical"])
 
 
+@test("an alert of a failed or stale server has the reason")
+def reasons():
+    with Daemon(configuration("check: { exec: [FOLDER/check], interval: 100ms }, old: { push: true, ttl: 500ms }"), start=False) as daemon:
+        daemon.file.write_text(daemon.file.read_text().replace("FOLDER", str(daemon.folder)))
+        (daemon.folder / "check").write_text("#!/bin/sh\necho well\n")
+        (daemon.folder / "check").chmod(0o755)
+        daemon.start()
+        eventually(lambda: daemon.text("check") == "well")
+        (daemon.folder / "check").unlink()
+        daemon.done("post", "old", "fine")
+        eventually(lambda: sorted(texts(daemon.folder)) == ["check unknown", "old unknown"], "both")
+        found = {entry["server"]: entry["text"] for entry in told(daemon.folder)}
+        equal(found["old"], "fine (stale)")
+        contains(found["check"], "well (failed: cannot run ", "No such file or directory)")
+
+
 @test("what was told is known after a reboot")
 def reboot():
     with Daemon(configuration("db: { exec: [/bin/sh, -c, 'echo seen; exit $(cat FOLDER/level)'], interval: 100ms }")) as daemon:
