@@ -18,7 +18,10 @@ public struct Outage {
     public var report: String? {
         guard let parent = ServerName("parent") else { return nil }
         var world = World(seed: seed, fault: fault)
-        world.set(AlertReceiver(), for: "mail")
+        var receiver = AlertReceiver()
+        // Without a delay, only a new result of the parent holds a child that is seen to be down first.
+        if world.random.below(2) == 0 { receiver.batch = .zero }
+        world.set(receiver, for: "mail")
         world.machine.configure(world.receivers.mapValues(\.settings))
         var rule = AlertRule()
         rule.isChecked = true
@@ -38,7 +41,9 @@ public struct Outage {
         see([parent] + Self.children, in: &world)
         world.pass(.seconds(600))
         let times = Set(world.receivers["mail"]?.got.filter { $0.key != parent }.map(\.value.at) ?? [])
-        if times.count > 1 { return "seed \(seed): the children are told in \(times.count) deliveries" }
+        if times.count > 1, receiver.batch > .zero {
+            return "seed \(seed): the children are told in \(times.count) deliveries"
+        }
         let found = Set(told(in: world))
         return found == bad && world.violations.isEmpty
             ? nil : "seed \(seed): \(found.count) children are told, \(bad.count) are bad; \(world.violations)"
