@@ -125,6 +125,8 @@ import Testing
         #expect(reactions("WATCHDOG_USEC=x\nWATCHDOG=0\nWATCHDOG=trigger") == ["nothing"])
         #expect(reactions("STATUS=Failed\nBUSERROR=org.example.Broken") == ["Failed [critical]"])
         #expect(reactions("BUSERROR=org.example.Broken") == ["org.example.Broken [critical]"])
+        #expect(
+            reactions("BUSERROR= ", "VARLINKERROR=", "BUSERROR= \nREADY=1") == ["nothing", "nothing", "ready [ok]"])
     }
 
     @Test("a program that stops after a failure is as bad, whatever the order, until it is ready again")

@@ -9,7 +9,7 @@ struct NotifyMessage: Equatable {
     enum Condition: Equatable {
         case ready, reloading, stopping
         /// The program failed, with this reason (`ERRNO=`, `BUSERROR=`, `VARLINKERROR=`).
-        case failed(String)
+        case failed(StatusText)
         /// The program reports that its own watchdog was triggered (`WATCHDOG=trigger`).
         case unwell
     }
@@ -66,7 +66,8 @@ struct NotifyMessage: Equatable {
 
     /// The first values of some names.
     private struct Values {
-        var watchdog, watchdogTime, errorNumber, errorName: String?
+        var watchdog, watchdogTime, errorNumber: String?
+        var errorName: StatusText?
     }
 
     private mutating func take(_ line: Line, _ values: inout Values) {
@@ -84,8 +85,8 @@ struct NotifyMessage: Equatable {
             values.watchdogTime = values.watchdogTime ?? value
         } else if let value = line.value(of: "ERRNO=") {
             values.errorNumber = values.errorNumber ?? value
-        } else if let value = line.value(of: "BUSERROR=") ?? line.value(of: "VARLINKERROR="), !value.isEmpty {
-            values.errorName = values.errorName ?? value
+        } else if let value = line.value(of: "BUSERROR=") ?? line.value(of: "VARLINKERROR=") {
+            values.errorName = values.errorName ?? StatusText(fitting: value)
         }
     }
 
@@ -97,9 +98,9 @@ struct NotifyMessage: Equatable {
     ).merging(["EDEADLOCK": EDEADLOCK, "ENOTSUP": ENOTSUP, "EWOULDBLOCK": EWOULDBLOCK]) { _, second in second }
 
     /// The text of an error, by its number or by its name, such as `EIO`; nil if there is no such error.
-    private static func error(_ text: String) -> String? {
+    private static func error(_ text: String) -> StatusText? {
         let number = Int32(text) ?? errorNumbers[text]
-        return number.flatMap { errors.contains($0) ? String(cString: strerror($0)) : nil }
+        return number.flatMap { errors.contains($0) ? StatusText(fitting: String(cString: strerror($0))) : nil }
     }
 
     /// One line of a datagram, not copied.

@@ -49,7 +49,7 @@ struct NotifyState {
         case .ready: "ready"
         case .reloading: "reloading"
         case .stopping: "stopping"
-        case .failed(let reason): reason
+        case .failed(let reason): reason.rawValue
         case .unwell: "watchdog triggered"
         case nil: "running"
         }
