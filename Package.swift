@@ -74,6 +74,9 @@ let package = Package(
         .target(name: "StatusModel"),
         .target(name: "StatusAlerts", dependencies: ["StatusModel"]),
         .target(
+            name: "StatusInterface", dependencies: ["EventLoopIO", "Varlink", "StatusModel"],
+            plugins: ["VarlinkGeneratorPlugin"]),
+        .target(
             name: "SourceKinds", dependencies: ["StatusModel", "StatusSupport", "YAML"],
             path: "Sources/Kinds", exclude: kinds("Source"), sources: kinds("Settings")),
         .target(
@@ -90,12 +93,9 @@ let package = Package(
             name: "StatusSources",
             dependencies: [
                 "StatusPlatform", "NotificationStreams", "EventLoopIO", "SystemdClient", "Varlink", "StatusSupport",
-                "StatusModel", "SourceKinds", "StatusWorkers", "StatusMonitor", deque, logging,
+                "StatusModel", "StatusInterface", "SourceKinds", "StatusWorkers", "StatusMonitor", deque, logging,
             ],
             path: "Sources/Kinds", exclude: kinds("Settings"), sources: kinds("Source")),
-        .target(
-            name: "StatusInterface", dependencies: ["EventLoopIO", "Varlink", "StatusModel"],
-            plugins: ["VarlinkGeneratorPlugin"]),
         .target(
             name: "StatusConfiguration",
             dependencies: ["StatusModel", "StatusAlerts", "SourceKinds", "StatusSupport", "YAML"]),

@@ -92,6 +92,7 @@ extension Status: JSONReadable, JSONWritable {
         var changedAt: Timestamp?
         var levelChangedAt: Timestamp?
         var updatedAt: Timestamp?
+        var values: [MeasuredValue] = []
         try reader.object { name, reader throws(JSONError) in
             switch name {
             // Escape it again, because the peer may not be statusd.
@@ -100,6 +101,7 @@ extension Status: JSONReadable, JSONWritable {
             case "changedAt": changedAt = try Timestamp(from: &reader)
             case "levelChangedAt": levelChangedAt = try Timestamp?(from: &reader)
             case "updatedAt": updatedAt = try Timestamp(from: &reader)
+            case "values": values = try [MeasuredValue]?(from: &reader) ?? []
             default: try reader.skip()
             }
         }
@@ -108,7 +110,8 @@ extension Status: JSONReadable, JSONWritable {
         guard let changedAt else { throw .missingMember("changedAt") }
         guard let updatedAt else { throw .missingMember("updatedAt") }
         self.init(
-            text: text, level: level, changedAt: changedAt, levelChangedAt: levelChangedAt, updatedAt: updatedAt)
+            text: text, level: level, changedAt: changedAt, levelChangedAt: levelChangedAt, updatedAt: updatedAt,
+            values: values)
     }
 
     public func write(to writer: inout JSONWriter) {
@@ -119,6 +122,33 @@ extension Status: JSONReadable, JSONWritable {
             writer.member("changedAt", changed)
             writer.member("levelChangedAt", changed.or(levelChangedAt))
             writer.member("updatedAt", changed.or(updatedAt))
+            if !values.isEmpty { writer.member("values", values) }
+        }
+    }
+}
+
+extension MeasuredValue: JSONReadable, JSONWritable {
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        self.init("", 0)
+        try reader.object { member, reader throws(JSONError) in
+            switch member {
+            case "name": name = try reader.visibleText()
+            case "value": value = try Double(from: &reader)
+            case "unit": unit = try reader.visibleText()
+            case "warning": warning = try Double?(from: &reader)
+            case "critical": critical = try Double?(from: &reader)
+            default: try reader.skip()
+            }
+        }
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("name", name)
+            writer.member("value", value)
+            writer.member("unit", unit)
+            writer.member("warning", warning)
+            writer.member("critical", critical)
         }
     }
 }

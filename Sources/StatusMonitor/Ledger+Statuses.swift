@@ -5,11 +5,12 @@ import StatusModel
 extension Ledger {
     /// Takes a status: as a change if its text, level, phase or staleness differs, otherwise as an update.
     mutating func post(
-        _ text: StatusText, level: Level, to name: ServerName, by poster: Poster, at now: Moment
+        _ text: StatusText, level: Level, values: [MeasuredValue] = [], to name: ServerName, by poster: Poster,
+        at now: Moment
     ) throws(LedgerError) -> Effects {
         guard let place = records.placeOfPost(to: name) else { throw .noSuchServer(name) }
         if poster != .source, !records[place].definition.takesPosts { throw .takesNoPosts(name) }
-        let isChange = records[place].state.take(text, level: level, at: now.wall)
+        let isChange = records[place].state.take(text, level: level, values, at: now.wall)
         return appendReport(isChange, at: place, by: poster.caller, refreshedAt: now)
     }
 
@@ -88,18 +89,21 @@ extension Ledger {
 }
 
 extension ServerState {
-    /// Takes a status; returns whether text, level or phase changed.
-    fileprivate mutating func take(_ text: StatusText, level: Level, at now: Timestamp) -> Bool {
+    /// Takes a status; returns whether text, level or phase changed; other values are no change.
+    fileprivate mutating func take(
+        _ text: StatusText, level: Level, _ values: [MeasuredValue], at now: Timestamp
+    ) -> Bool {
         let isSame = status?.level == level && status?.text == text
         if isSame, phase == .loaded, !isStale {
             status?.updatedAt = now
+            status?.values = values
             message = nil
             return false
         }
         let isSameLevel = status?.level == level
         status = Status(
             text: text, level: level, changedAt: isSame ? status?.changedAt ?? now : now,
-            levelChangedAt: isSameLevel ? status?.levelChangedAt : nil, updatedAt: now)
+            levelChangedAt: isSameLevel ? status?.levelChangedAt : nil, updatedAt: now, values: values)
         phase = .loaded
         message = nil
         isStale = false

@@ -115,12 +115,13 @@ public final class StatusMonitor: Sendable {
     /// - Parameter poster: The sender. Clients may post only to servers whose definition allows it.
     @discardableResult
     public func post(
-        _ text: StatusText, level: Level = .ok, to name: ServerName, by poster: Poster = .source
+        _ text: StatusText, level: Level = .ok, values: [MeasuredValue] = [], to name: ServerName,
+        by poster: Poster = .source
     ) throws(LedgerError) -> Int {
         let now = clock()
         return perform(
             try ledger.withLock { ledger throws(LedgerError) in
-                try ledger.post(text, level: level, to: name, by: poster, at: now)
+                try ledger.post(text, level: level, values: values, to: name, by: poster, at: now)
             })
     }
 

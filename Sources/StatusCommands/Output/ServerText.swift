@@ -52,6 +52,9 @@ enum ServerText {
         add("Changed", server.status.map { time($0.changedAt) })
         if now != nil { add("Updated", server.status.map { time($0.updatedAt) }) }
         add("Source", server.source)
+        for (number, value) in (server.status?.values ?? []).enumerated() {
+            add(number == 0 ? "Values" : "", self.value(value))
+        }
         if let check = server.check {
             add("Command", check.command?.joined(separator: " "))
             if let begin = check.startedAt, let milliseconds = check.milliseconds {
@@ -68,6 +71,14 @@ enum ServerText {
         if server.isRefreshing { add("Refreshing", "yes") }
         add("Selected", server.isSelected ? followsWorst ? "yes, as the worst server" : "yes" : "no")
         return lines
+    }
+
+    /// A number with its limits: `used: 71% (warning 85%, critical 95%)`.
+    private static func value(_ value: MeasuredValue) -> String {
+        let limits = [("warning", value.warning), ("critical", value.critical)].compactMap { word, limit in
+            limit.map { "\(word) \(MeasuredValue.text($0, value.unit))" }
+        }
+        return "\(value.name): \(value.text)" + (limits.isEmpty ? "" : " (\(limits.joined(separator: ", ")))")
     }
 
     /// The lines of `refresh --verbose`: what a check ran, how that ended, and what it wrote.

@@ -72,7 +72,7 @@ import Varlink
         for result: Result<CheckResult, CheckFailure> in [
             .success(CheckResult(.ok, "exists")), .failure(CheckFailure("Permission denied")),
         ] {
-            #expect(try received(FileAnswer(result)) == FileAnswer(result))
+            #expect(try received(HostAnswer(result)) == HostAnswer(result))
         }
     }
 }

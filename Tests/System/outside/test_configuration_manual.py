@@ -16,6 +16,9 @@ INSTALLED = PROJECT / "packaging" / "statusd.yaml"
 PLACES = {"Top level": (), "Sources": ("server",), "Options of a server": ("server",), "Alerts": ("alerts",), "Limits": ("limits",), "History": ("history",)}
 """The headings below which settings are, and the mapping that has their keys: `server` is an entry of `servers`, `alerts` of `alerts`."""
 
+PLACEHOLDER = ("server", "placeholder")
+"""A reload shows a placeholder as a change, even if it is the default."""
+
 FACTS = re.compile(r"Type: (?P<type>[^\n]+?)\.(?: Range: (?P<range>[^\n]+?)\.)?(?: Default: (?:`(?P<default>[^`\n]+)`|none|see below)\.| Required\.)"
                    r"(?: Sources: [^\n]+\.)?")
 """The line below the heading of a setting."""
@@ -30,7 +33,7 @@ def sections(text):
             place = PLACES.get(name)
             if place in (("limits",), ("history",), ("alerts",)):
                 found[place] = body
-        elif place is not None:
+        elif place is not None and name.startswith("`"):
             # “`keep` in `history`”, or “`select`”
             parent = place if level == "###" else source
             within = "" if parent in ((), ("server",)) else f" in `{parent[-1]}`"
@@ -102,14 +105,29 @@ def known_keys(daemon):
     return found
 
 
+def companions(place):
+    """The required keys beside a key in a kind's mapping, with the values of the manual's examples."""
+    beside = {other: body for other, body in sections(MANUAL.read_text()).items() if other[:-1] == place[:-1] and other != place}
+    required = {other[-1]: body for other, body in beside.items() if body.lstrip().split("\n")[0].endswith("Required.")}
+    return "".join(f", {key}: {shown(body, key)}" for key, body in required.items())
+
+
+def shown(body, key):
+    """The value of a key in the example of its section, which is in a mapping in one line, or alone in a line."""
+    example, = examples(body)
+    return re.search(rf"\b{key}: (\[[^]]*\]|\"[^\"]*\"|'[^']*'|[^,}}\n]+?)(?:,| ?}}|\n)", example)[1]
+
+
 def with_value(place, value):
-    """A configuration with this value at a path; the other keys that it needs are those of `file` and `http`."""
+    """A configuration with this value at a path, and with the other keys that it needs."""
     *outer, key = {"server": ("servers", "a"), "alerts": ("alerts", "a")}.get(place[0], place[:1]) + place[1:]
     text = f"{key}: {value}"
     if place[0] == "server" and len(place) == 2:
         text += ", exec: [/bin/true]"
-    if outer[-1] in ("file", "http"):
-        text += ", path: /a" if outer[-1] == "file" else ', url: "http://a"'
+    if place[0] == "server" and len(place) == 3 and place[1] != "alert":
+        text += companions(place)
+    if place[:2] == ("server", "alert"):
+        outer, text = outer[:-1], f"alert: {{ {text} }}, exec: [/bin/true]"
     if place[0] == "alerts":
         text += ", run: [/bin/true]"
     for name in reversed(outer):
@@ -130,13 +148,17 @@ def silent(daemon, configuration, what):
     equal(json.loads(daemon.ctl("verify", daemon.file, "--json").out)["problems"], [], what)
 
 
-@test("statusd.yaml(5) has a section for each key of the configuration, and packaging/statusd.yaml a line; neither has others")
+@test("statusd.yaml(5) has a section for each key of the configuration, and packaging/statusd.yaml a line for each that is not of one kind of source")
 def every_key():
     with Daemon("servers: {}\n", start=False) as daemon:
         known = known_keys(daemon)
-    for file, found in ((MANUAL, sections(MANUAL.read_text())), (INSTALLED, installed_settings(INSTALLED.read_text()))):
-        equal(known - set(found), set(), f"keys that {file.name} lacks")
-        equal(set(found) - known, set(), f"keys that only {file.name} has")
+    documented = sections(MANUAL.read_text())
+    equal(known - set(documented), set(), f"keys that {MANUAL.name} lacks")
+    equal(set(documented) - known, set(), f"keys that only {MANUAL.name} has")
+    installed = set(installed_settings(INSTALLED.read_text()))
+    kinds = {place for place, body in documented.items() if place[0] == "server" and "Sources:" not in body}
+    equal({place for place in known - installed if place[:2] not in kinds}, set(), f"keys that {INSTALLED.name} lacks")
+    equal(installed - known, set(), f"keys that only {INSTALLED.name} has")
 
 
 @test("each section of statusd.yaml(5) has a type, a range or default, an explanation and an example with its key")
@@ -187,10 +209,30 @@ def same_defaults():
     defaults = {place: FACTS.match(body.strip())["default"] for place, body in sections(MANUAL.read_text()).items()}
     named = {place: default for place, default in defaults.items() if default}
     assert len(named) >= 18, named
-    equal({place: installed[place] for place in named}, named)
+    equal({place: installed[place] for place in named if place in installed}, {place: named[place] for place in named if place in installed})
 
 
-@test("the defaults in statusd.yaml(5) are those in the code")
+@test("a value that statusd.yaml(5) gives as a default changes no server")
+def defaults_change_nothing():
+    compared = 0
+    with Daemon("servers: {}\n") as daemon:
+        for place, body in sections(MANUAL.read_text()).items():
+            default = FACTS.match(body.strip())["default"]
+            if place[0] != "server" or place == PLACEHOLDER or not default:
+                continue
+            configuration = with_value(place, default)
+            without, count = re.subn(re.escape(f"{place[-1]}: {default}") + "(, )?", "", configuration, count=1)
+            equal(count, 1, configuration)
+            daemon.file.write_text(without)
+            daemon.done("reload")
+            daemon.file.write_text(configuration)
+            changes = json.loads(daemon.done("reload", "--dry-run", "--json"))
+            equal((changes["added"], changes["changed"], changes["removed"], changes["failed"]), ([], [], [], []), configuration)
+            compared += 1
+    assert compared >= 10, compared
+
+
+@test("the other defaults in statusd.yaml(5) are those in the code")
 def defaults_in_code():
     def number(text):
         """The value of a number in the manual or in the code, times in seconds."""
@@ -204,27 +246,20 @@ def defaults_in_code():
 
     limits = (PROJECT / "Sources/StatusConfiguration/Limits.swift").read_text()
     history, clients = limits.split("public struct Limits")
-    shared = PROJECT / "Sources/Kinds/Shared/Settings"
-    schedule = checks = (shared / "CheckSchedule.swift").read_text()
-    http = (PROJECT / "Sources/Kinds/HTTP/Settings/HTTPSettings.swift").read_text()
+    checks = (PROJECT / "Sources/Kinds/Shared/Settings/CheckSchedule.swift").read_text()
     configuration_type = (PROJECT / "Sources/StatusConfiguration/Configuration.swift").read_text()
     numbers = {("limits", key): clients for key in ("message", "unsent", "connections", "servers")}
     numbers |= {("limits", key): checks for key in ("checks", "processes", "requests", "files")}
     numbers |= {("history", key): history for key in ("keep", "changes")}
-    numbers |= {("server", key): schedule for key in ("interval", "timeout", "failures", "successes")}
-    numbers[("server", "http", "redirects")] = http
-    numbers[("alerts", "batch")] = numbers[("server", "alert", "after")] = numbers[("server", "alert", "clear")] = (PROJECT / "Sources/StatusAlerts/AlertSettings.swift").read_text()
+    numbers[("alerts", "batch")] = (PROJECT / "Sources/StatusAlerts/AlertSettings.swift").read_text()
     numbers[("alerts", "timeout")] = (PROJECT / "Sources/StatusConfiguration/ReceiverReader.swift").read_text()
+    definition = (PROJECT / "Sources/StatusMonitor/ServerDefinition.swift").read_text()
     texts = {
         ("accept",): {"false": "configured", "true": "any"}[re.search("var acceptsAny = (.*)", configuration_type)[1]],
-        ("server", "placeholder"): re.search('defaultPlaceholder = "(.*)"', (PROJECT / "Sources/StatusMonitor/ServerDefinition.swift").read_text())[1],
-        ("server", "http", "method"): re.search('var method = "(.*)"', http)[1],
-        ("server", "http", "status"): "-".join(re.search(r"statusCodes = \[(\d+)\.\.\.(\d+)\]", http).groups()),
-        ("server", "units", "state"): re.search(r"state: State = \.(\w+)", (PROJECT / "Sources/Kinds/Units/Settings/UnitsSettings.swift").read_text())[1],
-        ("server", "file", "exists"): re.search("var exists = (.*)", (PROJECT / "Sources/Kinds/File/Settings/FileSettings.swift").read_text())[1],
+        PLACEHOLDER: re.search('defaultPlaceholder = "(.*)"', definition)[1],
     }
     found = {place: FACTS.match(body.strip())["default"] for place, body in sections(MANUAL.read_text()).items()}
-    found = {place: default for place, default in found.items() if default}
+    found = {place: default for place, default in found.items() if default and (place[0] != "server" or place == PLACEHOLDER)}
     equal(sorted(found), sorted([*numbers, *texts]))
     for place, source in numbers.items():
         value = re.search(rf"\b{place[-1]}(?:: (?:Int|Duration))? = (?:Duration)?([^,\n]+?)(?:,|\n| *\)\s*\{{)", source)[1]

@@ -78,7 +78,8 @@ extension PluginOutcome {
         case .timedOut: (level, text) = (.critical, "timed out after \(TimeSpan.text(timeout))")
         case .notStarted(let reason): throw CheckFailure("cannot run \(path): \(reason)")
         }
-        return CheckResult(level, text, output: written())
+        let written = written()
+        return CheckResult(level, text, values: written.values, output: written)
     }
 
     private func written() -> PluginOutput {

@@ -4,26 +4,20 @@ import EventLoopIO
 public import SourceKinds
 import StatusModel
 import StatusMonitor
+public import Varlink
 
 /// Checks a file in each interval, and when the file or a directory of its path changes.
-///
-/// A process that waits for a dead disk cannot be killed. So a worker runs the check, and the daemon can abandon it.
 struct FileCheck: Check {
-    private let settings: FileSettings
-    private let server: ServerName
-    private let timeout: Duration
-    private let pool: WorkerPool<FileSettings>
+    private let check: HostCheck
     /// The watch; nil if a directory of the path is a pattern.
     private let watch: FileWatch?
     private let watcher: FileWatcher
 
-    var resource: CheckBudget.Resource { .file }
+    var resource: CheckBudget.Resource { check.resource }
     var changes: AsyncStream<Void>? { watch?.changes }
 
     @EventLoop init(_ settings: FileSettings, _ order: SourceOrder) {
-        self.settings = settings
-        (server, timeout) = (order.server, order.schedule.timeout)
-        pool = order.environment.shared(WorkerPool<FileSettings>.self)
+        check = HostCheck(settings, order)
         watcher = order.environment.shared(FileWatcher.self)
         watch =
             settings.hasPatternInDirectory
@@ -31,31 +25,43 @@ struct FileCheck: Check {
     }
 
     func run() async throws -> CheckResult {
-        do {
-            guard let answer = try await pool.run(settings, of: server, within: timeout) else {
-                let time = TimeSpan.text(timeout)
-                return CheckResult(
-                    .critical, "the check of \(settings.path) timed out after \(time); the disk may not answer")
-            }
-            let result = try answer.result.get()
-            if let watch { await watcher.begin(watch) }
-            return result
-        } catch is WorkerLost {
-            throw CheckFailure("the worker ended during the check")
-        } catch let error as StuckCheck {
-            return CheckResult(.critical, "\(error); the disk of \(settings.path) may not answer")
-        }
+        let result = try await check.run()
+        if let watch { await watcher.begin(watch) }
+        return result
     }
 }
 
-extension FileSettings: CheckMaking {
+extension FileSettings: HostCheckMaking {
+    nonisolated public var suspect: String { "the disk of \(path)" }
+
     public func makeCheck(_ order: SourceOrder) -> any Check { FileCheck(self, order) }
+
+    nonisolated public func check() throws(CheckFailure) -> CheckResult {
+        try judge(FileFinding.find(self), at: Moment.now().wall)
+    }
+
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        self.init(path: "")
+        try reader.object { name, reader throws(JSONError) in
+            switch name {
+            case "path": path = try String(from: &reader)
+            case "age": age = .milliseconds(try Int(from: &reader))
+            case "size": size = try Int(from: &reader)
+            case "exists": exists = try Bool(from: &reader)
+            default: throw .unknownMember(name)
+            }
+        }
+    }
+
+    public func writeMembers(to writer: inout JSONWriter) {
+        writer.member("path", path)
+        writer.member("age", age.map { Int($0 / .milliseconds(1)) })
+        writer.member("size", size)
+        writer.member("exists", exists)
+    }
 }
 
 extension FileSettings {
-    /// Checks the file; may block indefinitely.
-    func check() throws(CheckFailure) -> CheckResult { try judge(FileFinding.find(self), at: Moment.now().wall) }
-
     /// Returns the result for a finding.
     ///
     /// The text stays the same while the file is unchanged, so it does not contain the age.

@@ -26,6 +26,8 @@ public struct HTTPSettings: SourceSettings {
     public var certificateAuthority: String?
     /// The maximum number of redirects to follow; with 0, the redirect itself is the response.
     public var redirects = 5
+    /// The time from which on the level is warning; nil for none.
+    public var slow: Duration?
 
     public init(url: String) { self.url = url }
 
@@ -39,7 +41,8 @@ public struct HTTPSettings: SourceSettings {
     public var subjectParts: [String] {
         let codes = statusCodes.map { "\($0.lowerBound)-\($0.upperBound)" }.joined(separator: " ")
         let body = contains.map { ["contains", $0] } ?? []
-        return [url, method, codes, certificateAuthority ?? "", String(redirects)] + headers + body
+        let slow = slow.map { ["slow", "\(Int($0 / .milliseconds(1)))"] } ?? []
+        return [url, method, codes, certificateAuthority ?? "", String(redirects)] + headers + body + slow
     }
     public var requirements: [SourceRequirement] {
         [.library(Self.library, package: "libcurl4")] + (certificateAuthority.map { [.readableFile($0)] } ?? [])
@@ -57,7 +60,7 @@ extension HTTPSettings {
             settings.url = try url(node, of: key, nodes)
         } else {
             try reader.readMapping(
-                node, of: key, keys: ["url", "status", "contains", "ca", "method", "headers", "redirects"],
+                node, of: key, keys: ["url", "status", "contains", "ca", "method", "headers", "redirects", "slow"],
                 example: "https://127.0.0.1:8443/health"
             ) { key, value, reader throws(Problem) in try settings.read(key, value, with: &reader) }
         }
@@ -116,6 +119,7 @@ extension HTTPSettings {
         case "method": method = try Self.method(value, nodes)
         case "headers": headers = try Self.headers(value, with: &reader)
         case "redirects": redirects = try nodes.count(value, of: key, in: 0...20)
+        case "slow": slow = try nodes.slow(value)
         default: break
         }
     }

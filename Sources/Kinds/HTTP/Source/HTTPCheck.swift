@@ -38,7 +38,8 @@ struct HTTPCheck: Check {
 
     private func judge(_ outcome: HTTPOutcome) throws -> CheckResult {
         switch outcome {
-        case .expected(let statusCode, let duration): CheckResult(.ok, "HTTP \(statusCode)", latency: duration)
+        case .expected(let statusCode, let duration):
+            CheckResult(.ok, "HTTP \(statusCode)", latency: Latency(duration, slow: request.slow))
         case .unexpected(let reason): CheckResult(.critical, reason)
         case .notMade(let reason): throw CheckFailure(reason)
         }

@@ -33,7 +33,7 @@ public struct CheckLimits: Sendable, Equatable {
     public var processes: Int
     /// HTTP requests, each in a process.
     public var requests: Int
-    /// Checks of files, each in a process.
+    /// Checks of files and of what else is on this host, each in a process.
     public var files: Int
 
     /// Creates limits of at least one; the defaults apply if the configuration sets none.

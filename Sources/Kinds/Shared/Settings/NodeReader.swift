@@ -88,6 +88,11 @@ public struct NodeReader: Sendable {
         return duration
     }
 
+    /// Reads the time from which on an answer is slow.
+    public func slow(_ node: YAMLNode) throws(Problem) -> Duration {
+        try duration(node, of: "slow", in: .milliseconds(1)...Duration.seconds(3600))
+    }
+
     /// Reads a list of strings; `what` describes it in errors.
     public func strings(_ node: YAMLNode, of key: String, _ what: String) throws(Problem) -> [String] {
         guard let nodes = node.sequence else { throw problem(at: node, "“\(key)” must be \(what)") }

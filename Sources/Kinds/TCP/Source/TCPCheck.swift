@@ -10,14 +10,15 @@ import StatusModel
 struct TCPCheck: Check {
     private let host: String
     private let timeout: Duration
+    private let slow: Duration?
     /// The lookup of the host; checks share it, so that a hanging resolver is not asked again before it has answered.
     private let lookup: SharedLoad<[InternetAddress], any Error>
 
     var resource: CheckBudget.Resource { .connection }
 
-    init(host: String, port: UInt16, timeout: Duration) {
-        self.host = host
-        self.timeout = timeout
+    init(_ settings: TCPSettings, timeout: Duration) {
+        let (host, port) = (settings.host, settings.port)
+        (self.host, self.timeout, slow) = (host, timeout, settings.slow)
         lookup = SharedLoad(name: "addresses of \(host)") { try await Resolver.lookUp(host, port: port) }
     }
 
@@ -55,7 +56,7 @@ struct TCPCheck: Check {
         do {
             let connection = try await withTimeLimit(limit) { try await TCPConnection.probe(addresses) }
             await connection.close()
-            return CheckResult(.ok, "connected", latency: connection.latency)
+            return CheckResult(.ok, "connected", latency: Latency(connection.latency, slow: slow))
         } catch is TimeLimitExceeded {
             return CheckResult(.critical, "no answer within \(TimeSpan.text(timeout))")
         }
@@ -64,6 +65,6 @@ struct TCPCheck: Check {
 
 extension TCPSettings: CheckMaking {
     public func makeCheck(_ order: SourceOrder) -> any Check {
-        TCPCheck(host: host, port: port, timeout: order.schedule.timeout)
+        TCPCheck(self, timeout: order.schedule.timeout)
     }
 }

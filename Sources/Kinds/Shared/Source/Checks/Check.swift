@@ -30,18 +30,39 @@ extension Check {
 public struct CheckResult: Sendable, Equatable {
     public var level: Level
     /// The text; the latency, if any, is appended to it.
+    ///
+    /// It stays while the values are near those of the shown text.
     public var text: String
-    /// The latency, if it was measured; it is shown coarsely (``Latency``).
-    public var latency: Duration?
+    /// The latency, if it was measured.
+    public var latency: Latency?
+    public var values: [MeasuredValue]
     /// What the plugin wrote; nil for a check without a plugin.
     public var output: PluginOutput?
 
-    public init(_ level: Level, _ text: String, latency: Duration? = nil, output: PluginOutput? = nil) {
-        self.level = level
+    public init(
+        _ level: Level, _ text: String, latency: Latency? = nil, values: [MeasuredValue] = [],
+        output: PluginOutput? = nil
+    ) {
+        self.level = latency?.isSlow == true && level == .ok ? .warning : level
         self.text = text
         self.latency = latency
+        self.values = values + (latency.map { [$0.value] } ?? [])
         self.output = output
     }
+
+    /// The text with the latency.
+    var fullText: String { latency.map { "\(text) in \($0)" } ?? text }
+
+    /// Whether people need not be told of this result after an earlier one.
+    ///
+    /// Otherwise numbers that always change would change the status with every check. A plugin chooses its own words.
+    func isNear(_ other: CheckResult) -> Bool {
+        guard output == nil, level == other.level, values.count == other.values.count else { return false }
+        return zip(values, other.values).allSatisfy { $0.isNear($1) } && words == other.words
+    }
+
+    /// The text without its numbers.
+    private var words: [UInt8] { text.utf8.filter { !(0x30...0x39).contains($0) && $0 != UInt8(ascii: ".") } }
 }
 
 /// The reason why a check could not determine the status of a server, as a short phrase.
@@ -53,31 +74,19 @@ public struct CheckFailure: Error, Sendable, Equatable, CustomStringConvertible 
     public init(_ reason: String, output: PluginOutput? = nil) { (description, self.output) = (reason, output) }
 }
 
-/// Formats latencies so that the text changes only if the latency changes much.
-///
-/// Otherwise every check would change the status. The shown value stays until it is off by a factor of two, and all
-/// values below ten milliseconds are shown alike.
-struct Latency {
-    private var shown: Duration?
+/// The time that a server took, and whether that is too long: `12 ms`, `740 ms (slow)`.
+public struct Latency: Sendable, Equatable, CustomStringConvertible {
+    public let duration: Duration
+    /// The time from which on the server is slow; nil for none.
+    public let limit: Duration?
 
-    /// The smallest value, shown as “under 20 ms”, which is true until the text changes.
-    private static let floor = Duration.milliseconds(10)
+    public init(_ duration: Duration, slow limit: Duration? = nil) { (self.duration, self.limit) = (duration, limit) }
 
-    /// Returns the text for a measurement: `under 20 ms`, `12 ms`, `1.5 s`.
-    mutating func text(for measured: Duration) -> String {
-        let measured = max(measured, Self.floor)
-        if let shown, measured < shown * 2, shown < measured * 2 { return Self.text(shown) }
-        shown = measured
-        return Self.text(measured)
+    public var isSlow: Bool { limit.map { duration > $0 } ?? false }
+
+    public var value: MeasuredValue {
+        MeasuredValue("time", duration / .seconds(1), "s", warning: limit.map { $0 / .seconds(1) })
     }
 
-    private static func text(_ duration: Duration) -> String {
-        if duration <= floor { return "under 20 ms" }
-        let milliseconds = Int(duration / .milliseconds(1))
-        switch milliseconds {
-        case ..<100: return "\(milliseconds) ms"
-        case ..<1000: return "\((milliseconds + 5) / 10 * 10) ms"
-        default: return "\(milliseconds / 1000).\(milliseconds % 1000 / 100) s"
-        }
-    }
+    public var description: String { MeasuredValue.text(duration / .seconds(1), "s") + (isSlow ? " (slow)" : "") }
 }

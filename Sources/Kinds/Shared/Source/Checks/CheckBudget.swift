@@ -17,8 +17,8 @@ public final class CheckBudget {
         case process
         /// A process that makes an HTTP request.
         case request
-        /// A process that checks a file.
-        case file
+        /// A process that checks this host.
+        case host
         /// A socket of the daemon itself; only the total is limited.
         case connection
     }
@@ -153,7 +153,7 @@ extension CheckLimits {
         switch resource {
         case .process: ("processes", processes)
         case .request: ("requests", requests)
-        case .file: ("files", files)
+        case .host: ("files", files)
         case .connection: nil
         }
     }

@@ -15,7 +15,8 @@ public final class CheckSource {
     private let environment: SourceEnvironment
     private let clock: any Clock<Duration>
     private var hysteresis: Hysteresis
-    private var latency = Latency()
+    /// The result whose text is shown.
+    private var shown: CheckResult?
     /// Whether the schedule or a client requested the current or next check.
     ///
     /// Changes may come at any rate, so a check that only a change caused does not count towards `failures` and
@@ -150,7 +151,7 @@ public final class CheckSource {
             lastRun?.output = result.output
             let text = text(of: result)
             switch hysteresis.take(result.level, isExtra: !isCounted) {
-            case .show: _ = try? monitor.post(text, level: result.level, to: server)
+            case .show: _ = try? monitor.post(text, level: result.level, values: result.values, to: server)
             case .hold(let count, let needed):
                 try? monitor.setMessage(Hysteresis.message(text, result.level, count, of: needed), of: server)
             }
@@ -160,10 +161,10 @@ public final class CheckSource {
         }
     }
 
-    /// Returns the text with the latency; if it is empty, the name of the level.
+    /// Returns the text of the result, or that of a near one before; if it is empty, the name of the level.
     private func text(of result: CheckResult) -> StatusText {
-        let text = result.latency.map { "\(result.text) in \(latency.text(for: $0))" } ?? result.text
-        return StatusText(fitting: text) ?? StatusText(of: result.level)
+        if shown.map(result.isNear) != true { shown = result }
+        return StatusText(fitting: shown?.fullText ?? "") ?? StatusText(of: result.level)
     }
 }
 
