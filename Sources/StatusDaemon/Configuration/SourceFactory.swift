@@ -43,7 +43,8 @@ final class SourceFactory {
         ) { runner.start($0) }
     }
 
-    private static let endTime = Duration.milliseconds(100)
+    /// How long killed processes may take to end; on a busy host, that is more than a moment.
+    private static let endTime = Duration.seconds(1)
 
     /// Ends everything that the sources shared; to be called after they are closed.
     func close() async { await environment.close(within: Self.endTime) }
