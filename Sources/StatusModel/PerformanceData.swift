@@ -1,21 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-extension PluginOutput {
-    /// The values in the performance data: `'label'=value[unit];[warning];[critical];[minimum];[maximum]` (Nagios plugin
-    /// guidelines).
+extension [MeasuredValue] {
+    /// Reads performance data: `'label'=value[unit];[warning];[critical];[minimum];[maximum]`, with blanks between the
+    /// values (Nagios plugin guidelines).
     ///
     /// What has another form is left out. A limit that is a range of two numbers is nil.
-    public var values: [MeasuredValue] {
-        var rest = (performanceData ?? "").utf8[...]
-        var values: [MeasuredValue] = []
-        while !rest.isEmpty, values.count < MeasuredValue.maximumCount {
+    public init(performanceData: String) {
+        self = []
+        var rest = performanceData.utf8[...]
+        while !rest.isEmpty, count < MeasuredValue.maximumCount {
             rest = rest.drop { $0 == UInt8(ascii: " ") }
             let label = Self.takeLabel(from: &rest)
             let fields = rest.prefix { $0 != UInt8(ascii: " ") }
             rest = rest[fields.endIndex...]
-            if let label, let value = MeasuredValue(label: label, fields: fields) { values.append(value) }
+            if let label, let value = MeasuredValue(label: label, fields: fields) { append(value) }
         }
-        return values
+    }
+
+    /// The values as performance data, from which they can be read again.
+    public var performanceData: String {
+        map { value in
+            let name = value.name.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
+            var limits = [value.warning, value.critical].map { $0.map { ";\($0)" } ?? ";" }
+            while limits.last == ";" { limits.removeLast() }
+            return "'\(name)'=\(value.value)\(value.unit)" + limits.joined()
+        }.joined(separator: " ")
     }
 
     /// Takes the label and the equals sign; nil if there are none.
@@ -33,7 +42,7 @@ extension PluginOutput {
                 label.append(byte)
             }
         } else {
-            label = Array(rest.prefix { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: " ") })
+            label = Array<UInt8>(rest.prefix { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: " ") })
             rest = rest.dropFirst(label.count)
         }
         guard rest.first == UInt8(ascii: "=") else { return nil }

@@ -9,7 +9,7 @@ public struct Status: Hashable, Sendable {
     public var levelChangedAt: Timestamp
     /// The time when the status was last posted, changed or not.
     public var updatedAt: Timestamp
-    /// What the check measured; empty for a status without numbers, and after a restart.
+    /// What the check measured; empty for a status without numbers.
     public var values: [MeasuredValue]
 
     /// Creates a status; by default, the level changed together with the text.

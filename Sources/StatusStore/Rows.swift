@@ -7,7 +7,8 @@ import StatusMonitor
 enum StateColumns {
     static let names = """
         description, source, phase, text, level, changed_at, level_changed_at, updated_at, message, stale,
-        refreshable, revision, silenced_at, silenced_until, silenced_by, silence_reason
+        refreshable, revision, silenced_at, silenced_until, silenced_by, silence_reason,
+        measured
         """
 
     static func values(of state: ServerState) -> [(any SQLConvertible)?] {
@@ -16,7 +17,7 @@ enum StateColumns {
             state.description, state.source, state.phase.rawValue, status?.text.rawValue, status?.level.rawValue,
             status?.changedAt, status?.levelChangedAt, status?.updatedAt, state.message, state.isStale,
             state.isRefreshable, state.revision, state.silence?.since, state.silence?.until, state.silence?.user,
-            state.silence?.reason,
+            state.silence?.reason, status.flatMap { $0.values.isEmpty ? nil : $0.values.performanceData },
         ]
     }
 
@@ -29,11 +30,13 @@ enum StateColumns {
         let message = columns.visibleText()
         let (isStale, isRefreshable, revision) = (columns.flag(), columns.flag(), columns.count())
         let silence = Silence(from: &columns)
+        let values = columns.visibleText().map { [MeasuredValue](performanceData: $0) } ?? []
         guard let source, let phase, phase != .loaded || status != nil else { return nil }
         var state = ServerState(
             name: name, description: description, source: source, phase: phase, message: message,
             isRefreshable: isRefreshable)
         (state.status, state.isStale, state.revision, state.silence) = (status, isStale, revision, silence)
+        state.status?.values = values
         return state
     }
 }
@@ -71,7 +74,7 @@ extension StoredServer {
         updates_revision, changes_revision, refreshed_at, grace_end, own_time_to_live, stays_stale,
         guest, subject, streak, time_to_live_user, has_failed
         """
-    static let columnCount = 33
+    static let columnCount = 34
 
     var values: [(any SQLConvertible)?] {
         let definition = memory.definition
@@ -115,7 +118,7 @@ extension LogEntry {
     static let columns = """
         entry_revision, kind, of_selected, selected, refreshing, name, \(StateColumns.names)
         """
-    static let columnCount = 22
+    static let columnCount = 23
 
     var values: [(any SQLConvertible)?] {
         let entry: [(any SQLConvertible)?] = [revision, kind.rawValue, isOfSelected]

@@ -92,6 +92,10 @@ enum Schema {
             PRIMARY KEY (receiver, server)
         ) WITHOUT ROWID;
         """,
+        """
+        ALTER TABLE servers ADD COLUMN measured TEXT;
+        ALTER TABLE events ADD COLUMN measured TEXT;
+        """,
     ]
 
     /// Checks that the tables are statusd's, before anything is changed.

@@ -29,7 +29,7 @@ import Testing
 
     @Test("performance data of plugins become values; what has another form is left out")
     func performanceData() {
-        func values(_ data: String) -> [MeasuredValue] { PluginOutput(output: "OK | \(data)", errors: "").values }
+        func values(_ data: String) -> [MeasuredValue] { [MeasuredValue](performanceData: data) }
         #expect(
             values("/=2643MB;5948;5958;0;5968 'C:\\ it''s free'=12.5% load1=0.260;15.000;30.000;0;") == [
                 MeasuredValue("/", 2643, "MB", warning: 5948, critical: 5958),
@@ -40,5 +40,14 @@ import Testing
         #expect(values("users=U a b= =3 'x'2").isEmpty)
         #expect(values("temperature=-4.5C;;-10") == [MeasuredValue("temperature", -4.5, "C", critical: -10)])
         #expect(values((0..<100).map { "v\($0)=\($0)" }.joined(separator: " ")).count == 32)
+    }
+
+    @Test("values can be written as performance data and read again")
+    func roundTrip() {
+        let values = [
+            MeasuredValue("it's = full", 71.4, "%", warning: 85, critical: 95), MeasuredValue("free", 1e15, "B"),
+            MeasuredValue("time", 0.00012, "s", critical: 0.5), MeasuredValue("days", -3, warning: 14),
+        ]
+        #expect([MeasuredValue](performanceData: values.performanceData) == values)
     }
 }

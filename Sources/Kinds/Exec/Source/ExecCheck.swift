@@ -79,7 +79,8 @@ extension PluginOutcome {
         case .notStarted(let reason): throw CheckFailure("cannot run \(path): \(reason)")
         }
         let written = written()
-        return CheckResult(level, text, values: written.values, output: written)
+        return CheckResult(
+            level, text, values: [MeasuredValue](performanceData: written.performanceData ?? ""), output: written)
     }
 
     private func written() -> PluginOutput {
