@@ -13,6 +13,7 @@ extension ServerState: JSONReadable, JSONWritable {
         var (isStale, isRestored, isRefreshable, isRefreshing, isSelected) = (false, false, false, false, false)
         var revision = 0
         var silence: Silence?
+        var values: [MeasuredValue] = []
         var check: CheckRun?
         try reader.object { member, reader throws(JSONError) in
             switch member {
@@ -29,6 +30,7 @@ extension ServerState: JSONReadable, JSONWritable {
             case "revision": revision = try reader.integer()
             case "restored": isRestored = try Bool?(from: &reader) ?? false
             case "silence": silence = try Silence?(from: &reader)
+            case "values": values = try [MeasuredValue]?(from: &reader) ?? []
             case "check": check = try CheckRun.read(from: &reader)
             default: try reader.skip()
             }
@@ -43,7 +45,7 @@ extension ServerState: JSONReadable, JSONWritable {
         (self.isStale, self.isRestored) = (isStale, isRestored)
         (self.isRefreshing, self.isSelected) = (isRefreshing, isSelected)
         self.revision = revision
-        (self.silence, self.check) = (silence, check)
+        (self.silence, self.values, self.check) = (silence, values, check)
     }
 
     public func write(to writer: inout JSONWriter) {
@@ -60,7 +62,9 @@ extension ServerState: JSONReadable, JSONWritable {
             writer.member("selected", isSelected)
             writer.member("revision", revision)
             if isRestored { writer.member("restored", true) }
+            guard hasSupplement else { return }
             if let silence { writer.member("silence", silence) }
+            if !values.isEmpty { writer.member("values", values) }
             guard let check else { return }
             writer.member("longOutput", check.output?.longOutput)
             writer.member("performanceData", check.output?.performanceData)

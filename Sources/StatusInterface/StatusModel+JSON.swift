@@ -92,7 +92,6 @@ extension Status: JSONReadable, JSONWritable {
         var changedAt: Timestamp?
         var levelChangedAt: Timestamp?
         var updatedAt: Timestamp?
-        var values: [MeasuredValue] = []
         try reader.object { name, reader throws(JSONError) in
             switch name {
             // Escape it again, because the peer may not be statusd.
@@ -101,7 +100,6 @@ extension Status: JSONReadable, JSONWritable {
             case "changedAt": changedAt = try Timestamp(from: &reader)
             case "levelChangedAt": levelChangedAt = try Timestamp?(from: &reader)
             case "updatedAt": updatedAt = try Timestamp(from: &reader)
-            case "values": values = try [MeasuredValue]?(from: &reader) ?? []
             default: try reader.skip()
             }
         }
@@ -110,8 +108,7 @@ extension Status: JSONReadable, JSONWritable {
         guard let changedAt else { throw .missingMember("changedAt") }
         guard let updatedAt else { throw .missingMember("updatedAt") }
         self.init(
-            text: text, level: level, changedAt: changedAt, levelChangedAt: levelChangedAt, updatedAt: updatedAt,
-            values: values)
+            text: text, level: level, changedAt: changedAt, levelChangedAt: levelChangedAt, updatedAt: updatedAt)
     }
 
     public func write(to writer: inout JSONWriter) {
@@ -122,7 +119,6 @@ extension Status: JSONReadable, JSONWritable {
             writer.member("changedAt", changed)
             writer.member("levelChangedAt", changed.or(levelChangedAt))
             writer.member("updatedAt", changed.or(updatedAt))
-            if !values.isEmpty { writer.member("values", values) }
         }
     }
 }

@@ -21,12 +21,10 @@ public struct ServerState: Hashable, Sendable {
     /// Whether a requested check is running.
     public var isRefreshing = false
     public var isSelected = false
-    /// Until when nobody is told of its problems; nil if people are.
-    public var silence: Silence?
     /// The revision of the server's last event.
     public var revision = 0
-    /// The last run of the server's check; only in the reply to `Describe`, so that events stay small.
-    public var check: CheckRun?
+    /// What few servers have; nil for a server that has none of it, so that a copy of its state costs less.
+    private var supplement: Supplement?
 
     public init(
         name: ServerName, description: String? = nil, source: String, phase: Phase, message: String? = nil,
@@ -38,6 +36,32 @@ public struct ServerState: Hashable, Sendable {
         self.phase = phase
         self.message = message
         self.isRefreshable = isRefreshable
+    }
+
+    /// Until when nobody is told of its problems; nil if people are.
+    public var silence: Silence? {
+        get { supplement?.silence }
+        set { setSupplement(newValue, values, check) }
+    }
+
+    /// Whether it has a silence, values or the run of a check.
+    public var hasSupplement: Bool { supplement != nil }
+
+    /// What the check measured with the last status; empty for a status without numbers.
+    public var values: [MeasuredValue] {
+        get { supplement?.values ?? [] }
+        set { setSupplement(silence, newValue, check) }
+    }
+
+    /// The last run of the server's check; only in the reply to `Describe`, so that events stay small.
+    public var check: CheckRun? {
+        get { supplement?.check }
+        set { setSupplement(silence, values, newValue) }
+    }
+
+    private mutating func setSupplement(_ silence: Silence?, _ values: [MeasuredValue], _ check: CheckRun?) {
+        let isEmpty = silence == nil && values.isEmpty && check == nil
+        supplement = isEmpty ? nil : Supplement(silence: silence, values: values, check: check)
     }
 
     /// The text of the last known status, or the reason why there is none.
@@ -71,6 +95,26 @@ public struct ServerState: Hashable, Sendable {
 
     /// The severity of the counted level; a server without a status counts as ok.
     public var severity: Int { (countedLevel ?? .ok).severity }
+}
+
+/// The parts of a state that few servers have.
+private final class Supplement: Sendable, Hashable {
+    let silence: Silence?
+    let values: [MeasuredValue]
+    let check: CheckRun?
+
+    init(silence: Silence?, values: [MeasuredValue], check: CheckRun?) {
+        (self.silence, self.values, self.check) = (silence, values, check)
+    }
+
+    static func == (left: Supplement, right: Supplement) -> Bool {
+        left === right || left.silence == right.silence && left.values == right.values && left.check == right.check
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(silence)
+        hasher.combine(values)
+    }
 }
 
 /// Whether a server has a status.

@@ -9,20 +9,16 @@ public struct Status: Hashable, Sendable {
     public var levelChangedAt: Timestamp
     /// The time when the status was last posted, changed or not.
     public var updatedAt: Timestamp
-    /// What the check measured; empty for a status without numbers.
-    public var values: [MeasuredValue]
 
     /// Creates a status; by default, the level changed together with the text.
     public init(
-        text: StatusText, level: Level, changedAt: Timestamp, levelChangedAt: Timestamp? = nil, updatedAt: Timestamp,
-        values: [MeasuredValue] = []
+        text: StatusText, level: Level, changedAt: Timestamp, levelChangedAt: Timestamp? = nil, updatedAt: Timestamp
     ) {
         self.text = text
         self.level = level
         self.changedAt = changedAt
         self.levelChangedAt = levelChangedAt ?? changedAt
         self.updatedAt = updatedAt
-        self.values = values
     }
 }
 

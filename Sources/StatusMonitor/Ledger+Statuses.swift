@@ -93,17 +93,17 @@ extension ServerState {
     fileprivate mutating func take(
         _ text: StatusText, level: Level, _ values: [MeasuredValue], at now: Timestamp
     ) -> Bool {
+        if !values.isEmpty || hasSupplement { self.values = values }
         let isSame = status?.level == level && status?.text == text
         if isSame, phase == .loaded, !isStale {
             status?.updatedAt = now
-            status?.values = values
             message = nil
             return false
         }
         let isSameLevel = status?.level == level
         status = Status(
             text: text, level: level, changedAt: isSame ? status?.changedAt ?? now : now,
-            levelChangedAt: isSameLevel ? status?.levelChangedAt : nil, updatedAt: now, values: values)
+            levelChangedAt: isSameLevel ? status?.levelChangedAt : nil, updatedAt: now)
         phase = .loaded
         message = nil
         isStale = false

@@ -17,7 +17,7 @@ enum StateColumns {
             state.description, state.source, state.phase.rawValue, status?.text.rawValue, status?.level.rawValue,
             status?.changedAt, status?.levelChangedAt, status?.updatedAt, state.message, state.isStale,
             state.isRefreshable, state.revision, state.silence?.since, state.silence?.until, state.silence?.user,
-            state.silence?.reason, status.flatMap { $0.values.isEmpty ? nil : $0.values.performanceData },
+            state.silence?.reason, state.values.isEmpty ? nil : state.values.performanceData,
         ]
     }
 
@@ -36,7 +36,7 @@ enum StateColumns {
             name: name, description: description, source: source, phase: phase, message: message,
             isRefreshable: isRefreshable)
         (state.status, state.isStale, state.revision, state.silence) = (status, isStale, revision, silence)
-        state.status?.values = values
+        if !values.isEmpty { state.values = values }
         return state
     }
 }

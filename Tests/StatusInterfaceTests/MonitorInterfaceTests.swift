@@ -43,7 +43,7 @@ import Varlink
         try expectDescribed("Cursor", event.cursor)
         try expectDescribed("Server", server)
         try expectDescribed("Status", try #require(server.status))
-        try expectDescribed("Value", try #require(server.status?.values.first))
+        try expectDescribed("Value", try #require(server.values.first))
         try expectDescribed("Silenced", try #require(server.silence))
         try expectDescribed("Failure", MonitorInterface.Failure(file: "/etc/f", line: 1, server: "db", reason: "r"))
     }
@@ -54,8 +54,8 @@ import Varlink
         var state = ServerState(name: name, description: "Primary", source: "push", phase: .loaded, message: "m")
         state.status = Status(
             text: try StatusText("a \"quoted\" ☃ text"), level: .warning, changedAt: Timestamp(milliseconds: 2),
-            levelChangedAt: Timestamp(milliseconds: 1), updatedAt: Timestamp(milliseconds: 3),
-            values: [MeasuredValue("used", 71.5, "%", warning: 85, critical: 95)])
+            levelChangedAt: Timestamp(milliseconds: 1), updatedAt: Timestamp(milliseconds: 3))
+        state.values = [MeasuredValue("used", 71.5, "%", warning: 85, critical: 95)]
         (state.isStale, state.isRefreshable, state.isRefreshing, state.isSelected) = (true, true, true, true)
         state.isRestored = true
         state.revision = 7

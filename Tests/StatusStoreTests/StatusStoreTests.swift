@@ -18,7 +18,7 @@ struct StatusStoreTests {
     private func complete() throws -> StoredServer {
         var state = try state("db", "Signed In", level: .warning, at: 1000)
         state.status?.levelChangedAt = Timestamp(milliseconds: 500)
-        state.status?.values = [MeasuredValue("used", 71.5, "%", warning: 85), MeasuredValue("free", 28e9, "B")]
+        state.values = [MeasuredValue("used", 71.5, "%", warning: 85), MeasuredValue("free", 28e9, "B")]
         state.status?.updatedAt = Timestamp(milliseconds: 2000)
         state.description = "The database"
         state.message = "1 of 3"

@@ -52,7 +52,7 @@ enum ServerText {
         add("Changed", server.status.map { time($0.changedAt) })
         if now != nil { add("Updated", server.status.map { time($0.updatedAt) }) }
         add("Source", server.source)
-        for (number, value) in (server.status?.values ?? []).enumerated() {
+        for (number, value) in server.values.enumerated() {
             add(number == 0 ? "Values" : "", self.value(value))
         }
         if let check = server.check {
