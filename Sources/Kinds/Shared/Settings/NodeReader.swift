@@ -102,6 +102,33 @@ public struct NodeReader: Sendable {
         return number
     }
 
+    /// Reads a number such as `2` or `1.5`.
+    public func number(_ node: YAMLNode, of key: String, in range: ClosedRange<Double>) throws(Problem) -> Double {
+        guard let number = node.string.flatMap({ Count.parseDecimal($0[...]) }), range.contains(number) else {
+            let (least, most) = (MeasuredValue.text(range.lowerBound, ""), MeasuredValue.text(range.upperBound, ""))
+            throw problem(at: node, "“\(key)” must be a number such as 1.5, from \(least) to \(most)")
+        }
+        return number
+    }
+
+    /// Reads one of a few times.
+    public func duration(_ node: YAMLNode, of key: String, among known: [Duration]) throws(Problem) -> Duration {
+        guard let duration = node.string.flatMap(TimeSpan.parse), known.contains(duration) else {
+            let names = known.map(TimeSpan.text)
+            let most = names.dropLast().joined(separator: ", ")
+            throw problem(at: node, "“\(key)” must be \(most) or \(names.last ?? ""), which the kernel measures")
+        }
+        return duration
+    }
+
+    /// Reads a flag where a mapping is also allowed.
+    func isOn(_ node: YAMLNode, of key: String, example: String) throws(Problem) -> Bool {
+        guard let isOn = node.bool else {
+            throw problem(at: node, "“\(key)” must be true, false or a mapping such as “\(example)”")
+        }
+        return isOn
+    }
+
     /// Reads the time from which on an answer is slow.
     public func slow(_ node: YAMLNode) throws(Problem) -> Duration {
         try duration(node, of: "slow", in: .milliseconds(1)...Duration.seconds(3600))
