@@ -80,7 +80,7 @@ import Varlink
         #expect(try judge { $0.space.warning = 71 }.level == .warning)
         #expect(try judge { $0.space.warning = 72 }.level == .ok)
         #expect(try judge { $0.space = Thresholds(warning: 60, critical: 71) }.level == .critical)
-        let full = FileSystem(size: 98e9, used: 98e9, free: 0, inodes: 0)
+        let full = FileSystem(size: 98e9, used: 98e9, free: 0, inodes: 0, usedInodes: 0)
         #expect(try judge(full) == judge(full))
         #expect(try judge(full).text == "100% of 98 GB used, 0 B free")
         #expect(try judge(full).level == .critical)
