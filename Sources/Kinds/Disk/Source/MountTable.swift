@@ -2,6 +2,7 @@
 
 import EventLoopIO
 import Glibc
+import StatusSupport
 
 /// The mounts that this process sees (proc(5), /proc/self/mountinfo).
 struct MountTable {
