@@ -23,7 +23,8 @@ import Varlink
     @Test("the daemon must see the path; its own /tmp is on the same file system as the host's")
     func requirements() {
         #expect(DiskSettings(path: "/var").requirements == [.visiblePath("/var")])
-        #expect(DiskSettings(path: "/tmp").requirements.isEmpty)
+        for path in ["/tmp", "/home", "/root/a"] { #expect(DiskSettings(path: path).requirements.isEmpty) }
+        #expect(DiskSettings(path: "/homes").requirements == [.visiblePath("/homes")])
     }
 
     @Test(
@@ -142,6 +143,11 @@ import Varlink
         340 329 8:2 / /mnt/my\\040disk\\134 ro,relatime master:1 - ext4 /dev/sdb1 rw,emergency_ro
         341 329 0:44 /systemd-private-3da7-statusd.service-q0MJlG/tmp /var/tmp rw shared:63 - tmpfs tmpfs rw
         350 329 8:3 / /cd ro - iso9660 /dev/sr0 ro
+        355 329 8:1 /home /home ro - ext4 /dev/sda1 rw
+        356 340 8:2 /a /mnt/my\\040disk\\134/a ro - ext4 /dev/sdb1 rw
+        357 329 8:1 /srv/data /data ro - ext4 /dev/sda1 rw
+        358 329 0:30 / /big ro - btrfs /dev/sdd1 rw
+        359 358 0:30 /@home /big/home ro - btrfs /dev/sdd1 rw
         360 329 8:4 / /archive ro - ext4 /dev/sdc1 ro
         broken line
         """)
@@ -174,6 +180,15 @@ import Varlink
         #expect(table.isMounted(at: "/tmp"))
         #expect(!table.isMounted(at: "/var/tmp"))
         #expect(!table.isMounted(at: "/mnt"))
+    }
+
+    @Test("a folder that the sandbox mounts onto itself is not a mount; a part of the same file system is")
+    func itself() {
+        #expect(!table.isMounted(at: "/home"))
+        #expect(!table.isMounted(at: "/mnt/my disk\\/a"))
+        #expect(table.isMounted(at: "/data"))
+        #expect(table.isMounted(at: "/big/home"))
+        #expect(table.isMounted(at: "/"))
     }
 
     @Test("the number of this host's root is in the table")

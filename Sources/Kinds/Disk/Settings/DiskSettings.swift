@@ -19,7 +19,12 @@ public struct DiskSettings: SourceSettings {
     public init(path: String) { self.path = path }
 
     public var subjectParts: [String] { [path] + space.subjectParts + ["\(inodes)", String(mounted)] }
-    public var requirements: [SourceRequirement] { Self.shared.contains(path) ? [] : [.visiblePath(path)] }
+    public var requirements: [SourceRequirement] {
+        Self.shared.contains(path) || isInHome ? [] : [.visiblePath(path)]
+    }
+
+    /// Whether the daemon's sandbox hides the path, and that of plugins does not (`ProtectHome=`).
+    public var isInHome: Bool { ["/home/", "/root/"].contains { (path + "/").hasPrefix($0) } }
 
     /// The folders of which the service has its own copies (`PrivateTmp=`), on the same file systems as the host's.
     public static let shared: Set = ["/tmp", "/var/tmp"]

@@ -7,6 +7,10 @@ public import Varlink
 extension DiskSettings: HostCheckMaking {
     nonisolated public var suspect: String { "the disk of \(path)" }
 
+    public func makeCheck(_ order: SourceOrder) -> any Check {
+        isInHome ? ExecutedHostCheck(self, order) : HostCheck(self, order)
+    }
+
     nonisolated public func check() throws(CheckFailure) -> CheckResult { try judge(DiskFinding.find(self)) }
 
     public init(from reader: inout JSONReader) throws(JSONError) {

@@ -7,6 +7,11 @@ import StatusSupport
 /// The mounts that this process sees (proc(5), /proc/self/mountinfo).
 struct MountTable {
     struct Mount: Equatable {
+        var number: Substring
+        /// The number of the mount that has the folder.
+        var parent: Substring
+        /// The number of the file system.
+        var device: Substring
         /// The folder of the file system that is mounted; `/` for all of it.
         var root: String
         /// Where it is mounted.
@@ -16,27 +21,36 @@ struct MountTable {
         var options: Set<Substring>
     }
 
-    private let mounts: [(number: Substring, mount: Mount)]
+    private let mounts: [Mount]
 
     /// - Parameter text: the text of /proc/self/mountinfo.
     init(_ text: String) {
         mounts = text.split(separator: "\n").compactMap { line in
             let fields = line.split(separator: " ")
             guard fields.count > 6, let end = fields.firstIndex(of: "-"), fields.count > end + 3 else { return nil }
-            let mount = Mount(
-                root: Self.plain(fields[3]), folder: Self.plain(fields[4]), type: String(fields[end + 1]),
+            return Mount(
+                number: fields[0], parent: fields[1], device: fields[2], root: Self.plain(fields[3]),
+                folder: Self.plain(fields[4]), type: String(fields[end + 1]),
                 options: Set(fields[end + 3].split(separator: ",")))
-            return (fields[0], mount)
         }
     }
 
     /// The mount with a number.
-    subscript(number: Substring) -> Mount? { mounts.first { $0.number == number }?.mount }
+    subscript(number: Substring) -> Mount? { mounts.first { $0.number == number } }
 
-    /// Whether something is mounted at a folder, other than the service's own copy of it.
+    /// Whether a file system is mounted at a folder, other than what the service's sandbox mounts there.
     func isMounted(at folder: String) -> Bool {
-        mounts.contains { $0.mount.folder == folder && !$0.mount.root.contains("/systemd-private-") }
+        mounts.contains { $0.folder == folder && !$0.root.contains("/systemd-private-") && !isItself($0) }
     }
+
+    /// Whether a mount shows what would be in its place without it, as a sandbox does to make it read-only.
+    private func isItself(_ mount: Mount) -> Bool {
+        guard let parent = self[mount.parent], parent.device == mount.device else { return false }
+        let path = Self.parts(parent.root) + Self.parts(mount.folder).dropFirst(Self.parts(parent.folder).count)
+        return Self.parts(mount.root) == path
+    }
+
+    private static func parts(_ path: String) -> [Substring] { path.split(separator: "/") }
 
     /// Whether fstab(5) says that a folder is mounted for reading only.
     static func isReadOnly(_ folder: String, in fstab: String) -> Bool {
