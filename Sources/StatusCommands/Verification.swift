@@ -151,7 +151,7 @@ struct Verification {
                 return refusal(of: Self.folder(of: path), X_OK, "enter", for: .daemon)
             }
             return "the daemon cannot see \(VisibleText.escape(path)): \(obstacle)"
-        case .user(let name):
+        case .user(let name), .account(let name):
             do throws(IOError) {
                 return try UserDatabase.user(name) == nil ? "unknown user “\(VisibleText.escape(name))”" : nil
             } catch {
@@ -159,6 +159,7 @@ struct Verification {
             }
         case .unit(let name):
             return unknownUnits.contains(name) ? "unit \(VisibleText.escape(name)) not found" : nil
+        case .kernelFile(let path, let advice): return access(path, R_OK) == 0 ? nil : advice
         // These are told once for all servers.
         case .library: return nil
         }

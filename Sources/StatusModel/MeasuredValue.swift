@@ -59,7 +59,7 @@ public struct MeasuredValue: Hashable, Sendable {
     /// Whether people need not be told that this value is now the other one.
     ///
     /// A percentage is near within one point, a time within a factor of two, or if both are short, and another value
-    /// within a tenth.
+    /// within a tenth, or a quarter of one if it is not a whole number, such as a load.
     public func isNear(_ other: MeasuredValue) -> Bool {
         guard name == other.name, unit == other.unit else { return false }
         switch unit {
@@ -67,10 +67,14 @@ public struct MeasuredValue: Hashable, Sendable {
         case "s":
             let (short, long) = (max(Self.shortTime, min(value, other.value)), max(value, other.value))
             return long < short * 2
-        default: return (value - other.value).magnitude <= max(value.magnitude, other.value.magnitude) / 10
+        default:
+            let isWhole = [value, other.value].allSatisfy { $0 == $0.rounded() }
+            let margin = max(value.magnitude, other.value.magnitude) / 10
+            return (value - other.value).magnitude <= (isWhole ? margin : max(margin, Self.quarter))
         }
     }
 
+    private static let quarter = 0.25
     /// Times below are alike, in seconds.
     private static let shortTime = 0.01
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
+import SourceKinds
 
 /// The folders of the host that this service's sandbox hides from it (systemd.exec(5)).
 ///
@@ -11,6 +12,8 @@ public struct HiddenFolders: Sendable {
         let folder: Substring
         /// The setting that made the mount in the place of the host's folder; nil if none did.
         let setting: String?
+        /// Whether it hides only processes of other users.
+        var hidesOnlyProcesses = false
     }
 
     private let mounts: [Mount]
@@ -38,6 +41,7 @@ public struct HiddenFolders: Sendable {
         guard let length = over.map(\.folder.utf8.count).max(),
             let mount = over.last(where: { $0.folder.utf8.count == length })
         else { return nil }
+        if mount.hidesOnlyProcesses, !ServiceSandbox.isProcess(target) { return nil }
         return mount.setting.map { "\($0) of the service hides \(mount.folder)" }
     }
 
@@ -46,6 +50,7 @@ public struct HiddenFolders: Sendable {
         let (root, folder, options, type) = (fields[3].split(separator: "/"), fields[4], fields[5], fields[end + 1])
         // The service has its own queues, which are as private as the rest of its /dev.
         if type == "mqueue" { return nil }
+        let proc = type == "proc" ? fields[end + 3].split(separator: ",") : []
         // A mount that is not the copy of one of the host (mount_namespaces(7)).
         let isOwn = !fields[6..<end].contains { $0.hasPrefix("master:") }
         let setting: String? =
@@ -54,13 +59,16 @@ public struct HiddenFolders: Sendable {
             } else if root.contains("inaccessible") {
                 ["/home", "/root", "/run/user"].contains(folder) ? "ProtectHome=" : "InaccessiblePaths="
             } else if type == "proc" {
-                fields[end + 3].split(separator: ",").contains { $0.hasPrefix("hidepid=") || $0 == "subset=pid" }
-                    ? "ProtectProc= or ProcSubset=" : nil
+                switch (proc.contains("subset=pid"), proc.contains { $0.hasPrefix("hidepid=") }) {
+                case (true, _): "ProtectProc= or ProcSubset="
+                case (false, true): "ProtectProc="
+                case (false, false): nil
+                }
             } else if type == "tmpfs", isOwn, options.split(separator: ",").contains("ro") {
                 ["/dev": "PrivateDevices=", "/run": "TemporaryFileSystem="][folder]
             } else {
                 nil
             }
-        return Mount(folder: folder, setting: setting)
+        return Mount(folder: folder, setting: setting, hidesOnlyProcesses: setting == "ProtectProc=")
     }
 }

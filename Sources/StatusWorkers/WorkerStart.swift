@@ -10,6 +10,8 @@ public enum WorkerRole: String, Sendable {
     case pluginWorker = "plugin-worker"
     case httpWorker = "http-worker"
     case hostWorker = "host-worker"
+    /// One check of this host, in the sandbox of plugins.
+    case hostCheck = "host-check"
 
     /// Reads the role from a command line; nil for the daemon.
     public init?(commandLine: [String]) {
@@ -30,6 +32,7 @@ public enum WorkerRole: String, Sendable {
         case .pluginWorker: "plugin"
         case .httpWorker: "http"
         case .hostWorker: "host"
+        case .hostCheck: "check"
         }
     }
 }

@@ -17,7 +17,7 @@ import Testing
             352 344 0:48 /host/inaccessible/dir /run/user ro,nosuid - tmpfs tmpfs rw,size=4946344k,mode=755
             359 329 0:48 /systemd/inaccessible/dir /srv/no ro,nosuid - tmpfs tmpfs rw,size=4946344k,mode=755
             330 329 0:44 / /tmp rw,nosuid,nodev shared:62 master:2 - tmpfs tmpfs rw,size=2473172k
-            341 329 0:62 / /proc rw,nosuid,nodev,noexec shared:92 - proc proc rw,hidepid=invisible,subset=pid
+            341 329 0:62 / /proc rw,nosuid,nodev,noexec shared:92 - proc proc rw,hidepid=invisible
             357 330 0:44 /systemd-private-3da7-statusd.service-q0MJlG/tmp /tmp rw shared:63 - tmpfs tmpfs rw
             """)
 
@@ -31,14 +31,24 @@ import Testing
             ("/home/statusd-missing", "ProtectHome= of the service hides /home"),
             ("/run/user/statusd-missing", "ProtectHome= of the service hides /run/user"),
             ("/srv/no/statusd-missing", "InaccessiblePaths= of the service hides /srv/no"),
-            ("/proc/statusd-missing", "ProtectProc= or ProcSubset= of the service hides /proc"),
+            ("/proc/4194305/stat", "ProtectProc= of the service hides /proc"),
+            ("/proc", "ProtectProc= of the service hides /proc"),
         ])
     func hidden(_ path: String, _ reason: String) { #expect(Self.service.reason(for: path) == reason) }
 
     @Test(
         "other folders are visible",
-        arguments: ["/dev/shm/statusd-missing", "/run/statusd-missing", "/srv/statusd-missing", "/tmpfiles/a", "/"])
+        arguments: [
+            "/dev/shm/statusd-missing", "/run/statusd-missing", "/srv/statusd-missing", "/tmpfiles/a", "/",
+            "/proc/statusd-missing", "/proc/sys/statusd-missing",
+        ])
     func visible(_ path: String) { #expect(Self.service.reason(for: path) == nil) }
+
+    @Test("a folder of processes alone has no other files")
+    func processesAlone() {
+        let alone = HiddenFolders(mounts: "1 0 0:61 / /proc rw - proc proc rw,hidepid=invisible,subset=pid")
+        #expect(alone.reason(for: "/proc/statusd-a") == "ProtectProc= or ProcSubset= of the service hides /proc")
+    }
 
     @Test("plugins have their own /run")
     func executor() {

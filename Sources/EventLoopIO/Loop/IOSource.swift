@@ -19,6 +19,8 @@ public final class IOSource {
         public static var readable: Events { Events(rawValue: EPOLLIN.rawValue) }
         /// The descriptor has room for output.
         public static var writable: Events { Events(rawValue: EPOLLOUT.rawValue) }
+        /// A poll trigger of the kernel has fired.
+        public static var urgent: Events { Events(rawValue: EPOLLPRI.rawValue) }
         /// Both directions are closed; reported unless ``events`` is empty.
         public static var hangUp: Events { Events(rawValue: EPOLLHUP.rawValue) }
         /// The descriptor has an error; reported unless ``events`` is empty.

@@ -686,7 +686,7 @@ def files():
             equal(result.status, 0, warnings)
             for path, setting in (("/home/a", "ProtectHome= of statusd.service hides /home"), ("/home/*", "ProtectHome= of statusd.service hides /home"), ("/root/a", "ProtectHome= of statusd.service hides /root"),
                                   ("/tmp/a/b", "PrivateTmp= of statusd.service hides /tmp"),
-                                  ("/proc/1/status", "ProtectProc= or ProcSubset= of statusd.service hides /proc"),
+                                  ("/proc/1/status", "ProtectProc= of statusd.service hides /proc"),
                                   ("/dev/statusd-test", "PrivateDevices= of statusd.service hides /dev")):
                 contains(warnings, setting)
                 contains(warnings, path)
@@ -700,15 +700,15 @@ def files():
 def hidden_files():
     folder = pathlib.Path("/opt/statusd-test")
     # The setting that each path leads to.
-    paths = {"/proc/loadavg": "ProcSubset=", "/proc/load*": "ProcSubset=", "/proc/sys/kernel/panic": "ProcSubset=", "/dev/console": "PrivateDevices=",
+    paths = {"/proc/1/stat": "ProtectProc=", "/proc/[1]/stat": "ProtectProc=", "/dev/console": "PrivateDevices=",
              "/dev/disk/by-label/x": "PrivateDevices=", "/dev/sd?": "PrivateDevices=", "/dev/mqueue/x": "PrivateDevices=", "/home/x": "ProtectHome=", "/root/x": "ProtectHome=",
              "/run/user/0/x": "ProtectHome=", "/var/run/user/0/x": "ProtectHome=", "/tmp/statusd-test": "PrivateTmp=", "/tmp*/statusd-test": "PrivateTmp=", "/var/tmp/*": "PrivateTmp=",
-             f"{folder}/file": "PrivateTmp=", f"{folder}/folder/*": "PrivateTmp=", f"{folder}/fold*/statusd-test": "PrivateTmp=", f"{folder}/load": "ProcSubset="}
-    visible = {"/dev/null": True, "/dev/shm/statusd-test": False, "/run/statusd-none": False, "/usr/lib/statusd-test": False, f"{folder}/none*": False}
+             f"{folder}/file": "PrivateTmp=", f"{folder}/folder/*": "PrivateTmp=", f"{folder}/fold*/statusd-test": "PrivateTmp=", f"{folder}/first": "ProtectProc="}
+    visible = {"/dev/null": True, "/proc/loadavg": True, "/proc/sys/kernel/panic": True, "/dev/shm/statusd-test": False, "/run/statusd-none": False, "/usr/lib/statusd-test": False, f"{folder}/none*": False}
     folder.mkdir()
     (folder / "file").symlink_to("/tmp/statusd-test")
     (folder / "folder").symlink_to("/tmp")
-    (folder / "load").symlink_to("/proc/loadavg")
+    (folder / "first").symlink_to("/proc/1/stat")
     pathlib.Path("/tmp/statusd-test").touch()
     servers = "".join(f"  {kind}{number}: {{ file: {{ path: '{path}', exists: {kind == 'is'} }} }}\n" for number, path in enumerate([*paths, *visible]) for kind in ("is", "no"))
     authority = "  web: { http: { url: 'https://127.0.0.1:9/', ca: /tmp/statusd-test } }\n  plugin: { exec: [/run/statusd-test] }\n"

@@ -194,13 +194,13 @@ def same_ranges():
     with Daemon("servers: {}\n", start=False) as daemon:
         for place, body in sections(MANUAL.read_text()).items():
             facts = FACTS.match(body.strip())
-            if facts["type"] not in ("time", "size", "count"):
+            if facts["type"] not in ("time", "size", "count", "percentage", "number"):
                 continue
             daemon.file.write_text(with_value(place, "x"))
-            named = re.search(rf"“{place[-1]}” must be a (?:time|whole number) from (\S+) to ([^\s,]+)", daemon.ctl("verify", daemon.file).err)
+            named = re.search(rf"“{place[-1]}” must be a (?:(?:time|whole number)|(?:percentage|number) such as \S+,) from (\S+) to ([^\s,]+)", daemon.ctl("verify", daemon.file).err)
             equal(tuple(plain(bound) for bound in facts["range"].split(" to ")), named.groups(), str(place))
             compared += 1
-    assert compared >= 19, compared
+    assert compared >= 28, compared
 
 
 @test("the defaults in packaging/statusd.yaml are those in statusd.yaml(5)")

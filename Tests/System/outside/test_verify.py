@@ -27,6 +27,13 @@ MISTAKES = {
     "http: { url: http://a, method: HEAD, contains: x }": "cannot be combined with HEAD", "notify: maybe": "true, false or a mapping",
     "file: db.dump": "absolute path", "file: { age: 1h }": "requires “path”", "file: { path: /a, age: soon }": "must be a time",
     "file: { path: /a, size: 0 }": "whole number", "file: { path: /a, exists: false, size: 1 }": "cannot be combined with “age” or “size”",
+    "disk: var": "must be an absolute path on the file system", "disk: /dev/sda1": "and not its device", "disk: { mounted: true }": "requires “path”",
+    "disk: { path: /, warning: 85 }": "“warning” must be a percentage such as 85%", "disk: { path: /, warning: 96% }": "“warning” (96%) must not be above “critical” (95%); set both",
+    "memory: 85%": "true, false or a mapping", "memory: { swap: 101% }": "“swap” must be a percentage such as 85%, from 1% to 100%",
+    "load: high": "true, false or a mapping", "load: { warning: 5 }": "“warning” (5) must not be above “critical” (4)", "load: { over: 1h }": "must be 1min, 5min or 15min",
+    "load: { critical: 0 }": "“critical” must be a number such as 1.5, from 0.1 to 1000", "pressure: disk": "must be cpu, io or memory", "pressure: { over: 10s }": "requires “resource”",
+    "pressure: { resource: io, over: 30s }": "must be 10s, 1min or 5min", "process: /usr/sbin/sshd": "without a folder and arguments", "process: { count: 1 }": "requires “name”",
+    "process: { name: a, count: many }": "must be a number such as 3 or 0, or a range such as 1..10 or 2..",
     "push: perhaps": "true or false", "push: true, ttl: a while": "must be a time", "push: true, ttl: 292271.99y": "must be a time", "exec: [/a], interval: 0s": "must be a time",
     "exec: [/a], timeout: 1x": "must be a time", "exec: [/a], failures: 0": "whole number", "exec: [/a], successes: few": "whole number",
     "http: { url: http://a, contains: '' }": "“contains” must not be empty", "http: { url: http://a, headers: { 'a b': c } }": "must be letters, digits and hyphens",
@@ -41,6 +48,8 @@ WARNINGS = {
     "notify: true, failures: 2": "does not apply to “notify”", "exec: [/bin/true], interval: 1h, ttl: 66min": "stale before the next check",
     "http: { url: http://a, boddy: x }": "unknown key “boddy” in “http” is ignored", "file: { path: /a, ago: 1h }": "unknown key “ago” in “file” is ignored",
     "file: /nosuchfolder/a": "cannot enter /nosuchfolder/: No such file or directory", "push: true, colour: red": "unknown key “colour” is ignored",
+    "disk: { path: /, warn: 80% }": "unknown key “warn” in “disk” is ignored; did you mean “warning”?", "disk: /nosuchfolder/a": "cannot enter /nosuchfolder/",
+    "process: { name: a, user: no-such-user }": "unknown user “no-such-user”", "memory: { warn: 80% }": "unknown key “warn” in “memory”",
     "push: true, 'ttl:1h': x": "unknown key “ttl:…” is ignored; write a space after the colon",
 }
 

@@ -29,7 +29,7 @@ public struct CheckSchedule: Sendable, Equatable {
 /// The maximum numbers of checks that run at the same time.
 public struct CheckLimits: Sendable, Equatable {
     public var checks: Int
-    /// Plugins.
+    /// Plugins, and checks that run where plugins do.
     public var processes: Int
     /// HTTP requests, each in a process.
     public var requests: Int

@@ -88,6 +88,47 @@ public struct NodeReader: Sendable {
         return duration
     }
 
+    /// Reads a percentage such as `85%` or `2.5%`; returns 85 or 2.5.
+    ///
+    /// A number without the sign is refused, because it could also be a part of one.
+    public func percentage(
+        _ node: YAMLNode, of key: String, in range: ClosedRange<Double> = 0...100
+    ) throws(Problem) -> Double {
+        let number = node.string.flatMap { $0.hasSuffix("%") ? Count.parseDecimal($0.dropLast()) : nil }
+        guard let number, range.contains(number) else {
+            let (least, most) = (MeasuredValue.text(range.lowerBound, "%"), MeasuredValue.text(range.upperBound, "%"))
+            throw problem(at: node, "“\(key)” must be a percentage such as 85%, from \(least) to \(most)")
+        }
+        return number
+    }
+
+    /// Reads a number such as `2` or `1.5`.
+    public func number(_ node: YAMLNode, of key: String, in range: ClosedRange<Double>) throws(Problem) -> Double {
+        guard let number = node.string.flatMap({ Count.parseDecimal($0[...]) }), range.contains(number) else {
+            let (least, most) = (MeasuredValue.text(range.lowerBound, ""), MeasuredValue.text(range.upperBound, ""))
+            throw problem(at: node, "“\(key)” must be a number such as 1.5, from \(least) to \(most)")
+        }
+        return number
+    }
+
+    /// Reads one of a few times.
+    public func duration(_ node: YAMLNode, of key: String, among known: [Duration]) throws(Problem) -> Duration {
+        guard let duration = node.string.flatMap(TimeSpan.parse), known.contains(duration) else {
+            let names = known.map(TimeSpan.text)
+            let most = names.dropLast().joined(separator: ", ")
+            throw problem(at: node, "“\(key)” must be \(most) or \(names.last ?? ""), which the kernel measures")
+        }
+        return duration
+    }
+
+    /// Reads a flag where a mapping is also allowed.
+    func isOn(_ node: YAMLNode, of key: String, example: String) throws(Problem) -> Bool {
+        guard let isOn = node.bool else {
+            throw problem(at: node, "“\(key)” must be true, false or a mapping such as “\(example)”")
+        }
+        return isOn
+    }
+
     /// Reads the time from which on an answer is slow.
     public func slow(_ node: YAMLNode) throws(Problem) -> Duration {
         try duration(node, of: "slow", in: .milliseconds(1)...Duration.seconds(3600))
@@ -120,10 +161,19 @@ enum Count {
         default: break
         }
         if factor > 1 { digits.removeLast() }
-        guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let number = Int(digits) else {
+        guard !digits.isEmpty, digits.utf8.allSatisfy(isDigit), let number = Int(digits) else {
             return nil
         }
         let (product, overflow) = number.multipliedReportingOverflow(by: factor)
         return overflow ? nil : product
     }
+
+    /// Reads a non-negative number with or without a decimal point, such as `85` or `2.5`.
+    static func parseDecimal(_ text: Substring) -> Double? {
+        guard text.utf8.first.map(isDigit) == true, text.utf8.allSatisfy({ isDigit($0) || $0 == UInt8(ascii: ".") })
+        else { return nil }
+        return Double(text)
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
 }

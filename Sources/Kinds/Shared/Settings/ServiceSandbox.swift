@@ -10,6 +10,8 @@ public struct ServiceSandbox: Sendable {
         package let setting: String
         /// The folders and files in it that are visible.
         package var visible: [String] = []
+        /// Whether only the processes in it are hidden (``ServiceSandbox/isProcess(_:)``).
+        package var hidesOnlyProcesses = false
 
         static func list(_ setting: String, _ folders: [String]) -> [Obstacle] {
             folders.map { Obstacle(folder: $0, setting: setting) }
@@ -24,7 +26,8 @@ public struct ServiceSandbox: Sendable {
     public static let daemon = ServiceSandbox(
         service: "statusd.service",
         obstacles: temporary + Obstacle.list("ProtectHome=", ["/home", "/root", "/run/user"]) + [
-            Obstacle(folder: "/proc", setting: "ProtectProc= or ProcSubset="), devices(with: ["/dev/shm"]),
+            Obstacle(folder: "/proc", setting: "ProtectProc=", hidesOnlyProcesses: true),
+            devices(with: ["/dev/shm"]),
         ])
 
     /// The plugins'.
@@ -65,7 +68,17 @@ public struct ServiceSandbox: Sendable {
     /// - Parameter path: the file's path, with all links resolved.
     public func obstacle(to path: String) -> String? {
         func isWithin(_ folder: String) -> Bool { (path + "/").hasPrefix(folder + "/") }
-        let obstacle = obstacles.first { isWithin($0.folder) && !$0.visible.contains(where: isWithin) }
+        let obstacle = obstacles.first {
+            isWithin($0.folder) && !$0.visible.contains(where: isWithin)
+                && (!$0.hidesOnlyProcesses || Self.isProcess(path))
+        }
         return obstacle.map { "\($0.setting) of \(service) hides \($0.folder)" }
+    }
+
+    /// Whether a path in /proc leads to processes by number, or to all entries there: /proc, /proc/1/stat, /proc/*/stat.
+    package static func isProcess(_ path: String) -> Bool {
+        let parts = path.split(separator: "/")
+        guard parts.count > 1, let first = parts[1].utf8.first else { return true }
+        return first >= 0x30 && first <= 0x39 || "*?[".utf8.contains(first)
     }
 }

@@ -37,10 +37,10 @@ public struct SettingsReader {
     ///
     /// - Parameters:
     ///   - section: the key whose value the mapping is.
-    ///   - keys: the known keys; other keys cause a warning. The first one is required.
-    ///   - example: a value of the required key, for messages.
+    ///   - keys: the known keys; other keys cause a warning.
+    ///   - example: a value of the first key, for messages, if that key is required; nil if no key is.
     mutating func readMapping(
-        _ node: YAMLNode, of section: String, keys: [String], example: String,
+        _ node: YAMLNode, of section: String, keys: [String], example: String? = nil,
         _ read: (String, YAMLNode, inout SettingsReader) throws(Problem) -> Void
     ) throws(Problem) {
         var errors: [Problem] = []
@@ -52,7 +52,7 @@ public struct SettingsReader {
             }
             do throws(Problem) { try read(name, value, &self) } catch { errors.append(error) }
         }
-        if !entries.contains(where: { $0.key.string == keys[0] }) {
+        if let example, !entries.contains(where: { $0.key.string == keys[0] }) {
             errors.append(nodes.problem(at: node, "“\(section)” requires “\(keys[0])”, such as \(example)"))
         }
         try throwFirst(of: errors)

@@ -41,12 +41,16 @@ public enum SourceRequirement: Equatable, Sendable {
     case readableFile(String)
     /// A path that the sandbox does not hide from the daemon; it need not exist.
     case visiblePath(String)
-    /// The name or ID of a user.
+    /// The name or ID of a user who may send to the server's notify socket.
     case user(String)
+    /// The name or ID of a user who gets no rights.
+    case account(String)
     /// A systemd unit, by its full name.
     case unit(String)
     /// A shared library that is loaded when it is first used, and its package in Debian.
     case library(String, package: String)
+    /// A file of the kernel, and what to do if there is none.
+    case kernelFile(String, advice: String)
 }
 
 /// The settings of a source of any kind.
@@ -87,6 +91,11 @@ public enum SourceKinds {
         ExecSettings.self,
         TCPSettings.self,
         FileSettings.self,
+        DiskSettings.self,
+        MemorySettings.self,
+        PressureSettings.self,
+        LoadSettings.self,
+        ProcessSettings.self,
         HTTPSettings.self,
     ]
 

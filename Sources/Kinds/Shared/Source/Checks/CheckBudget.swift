@@ -19,7 +19,7 @@ public final class CheckBudget {
         case request
         /// A process that checks this host.
         case host
-        /// A socket of the daemon itself; only the total is limited.
+        /// A socket of the daemon itself, or a file of the kernel; only the total is limited.
         case connection
     }
 

@@ -23,4 +23,21 @@ public enum HostWorker {
         }
         exit(0)
     }
+
+    /// Carries out the one call on standard input, and writes the answer; does not return.
+    public static func runOnce() -> Never {
+        var input: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 4096)
+        while input.count <= WorkerMessage.maximumBytes, case let count = read(STDIN_FILENO, &chunk, chunk.count),
+            count > 0
+        {
+            input += chunk.prefix(count)
+        }
+        guard let call = input.withUnsafeBytes({ try? WorkerMessage.decode(HostCall.self, from: $0) }) else {
+            exit(1)
+        }
+        let result = Result { () throws(CheckFailure) in try call.settings.check() }
+        let answer = WorkerMessage.encode(HostAnswer(result)).dropLast()
+        exit(Array(answer).withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) } == answer.count ? 0 : 1)
+    }
 }
