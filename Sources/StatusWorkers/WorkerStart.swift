@@ -9,6 +9,7 @@ public enum WorkerRole: String, Sendable {
     case executor
     case pluginWorker = "plugin-worker"
     case httpWorker = "http-worker"
+    case dnsWorker = "dns-worker"
     case hostWorker = "host-worker"
 
     /// Reads the role from a command line; nil for the daemon.
@@ -29,6 +30,7 @@ public enum WorkerRole: String, Sendable {
         case .executor: "exec"
         case .pluginWorker: "plugin"
         case .httpWorker: "http"
+        case .dnsWorker: "dns"
         case .hostWorker: "host"
         }
     }

@@ -47,6 +47,8 @@ public enum SourceRequirement: Equatable, Sendable {
     case unit(String)
     /// A shared library that is loaded when it is first used, and its package in Debian.
     case library(String, package: String)
+    /// The right of the daemon to send ICMP echo requests.
+    case echoRequests
 }
 
 /// The settings of a source of any kind.
@@ -86,6 +88,8 @@ public enum SourceKinds {
         UnitsSettings.self,
         ExecSettings.self,
         TCPSettings.self,
+        PingSettings.self,
+        DNSSettings.self,
         FileSettings.self,
         HTTPSettings.self,
     ]
