@@ -4,7 +4,7 @@ import Glibc
 
 /// A socket that sends ICMP echo requests to one address, and needs no capability (`ping_group_range` in icmp(7)).
 ///
-/// The kernel chooses the identifier, and delivers only replies to it that come from that address.
+/// The kernel chooses the identifier, and delivers only replies to it, but from any address.
 package struct EchoSocket: Sendable {
     /// What arrived for an echo request.
     package enum Arrival: Sendable {
@@ -16,6 +16,8 @@ package struct EchoSocket: Sendable {
 
     private let descriptor: OwnedDescriptor
     private let isIPv6: Bool
+    /// The address that replies come from.
+    private let peer: [UInt8]
     /// Random bytes in each request, which a sender that does not see the requests cannot know.
     private let secret = (0..<16).map { _ in UInt8.random(in: 0...255) }
 
@@ -40,6 +42,22 @@ package struct EchoSocket: Sendable {
         }
         let failure = address.connect(descriptor)
         guard failure == 0 else { throw Self.error(failure) }
+        let descriptor = descriptor.rawValue
+        peer = Self.address { getpeername(descriptor, $0, $1) < 0 ? -1 : 0 }.bytes
+    }
+
+    /// Returns the result of a call that fills in an address, and that address.
+    private static func address(
+        _ call: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int
+    ) -> (result: Int, bytes: [UInt8]) {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let result = withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { call($0, &length) }
+        }
+        // Without the port, which has no meaning here, and the zone.
+        let range = Int32(storage.ss_family) == AF_INET6 ? 8..<24 : 4..<8
+        return (result, withUnsafeBytes(of: storage) { Array($0[range]) })
     }
 
     /// Sends an echo request.
@@ -69,9 +87,13 @@ package struct EchoSocket: Sendable {
                 arrivals.append(.failed(sequence: Self.sequence(in: room), Self.error(report.number)))
                 continue
             }
-            let count = recv(descriptor.rawValue, &room, room.count, Int32(MSG_DONTWAIT))
+            let (count, sender) = Self.address {
+                recvfrom(descriptor.rawValue, &room, room.count, Int32(MSG_DONTWAIT), $0, $1)
+            }
             if count < 0, errno == EAGAIN { break }
-            if count >= 0, isReply(room.prefix(count)) { arrivals.append(.reply(sequence: Self.sequence(in: room))) }
+            if count >= 0, sender == peer, isReply(room.prefix(count)) {
+                arrivals.append(.reply(sequence: Self.sequence(in: room)))
+            }
         }
         return arrivals
     }
