@@ -42,22 +42,26 @@ package struct EchoSocket: Sendable {
         }
         let failure = address.connect(descriptor)
         guard failure == 0 else { throw Self.error(failure) }
-        let descriptor = descriptor.rawValue
-        peer = Self.address { getpeername(descriptor, $0, $1) < 0 ? -1 : 0 }.bytes
+        // Not getpeername(2), which fails for an address without a port.
+        peer = address.withSocketAddress { address, _ in Self.bytes(of: address) }
     }
 
-    /// Returns the result of a call that fills in an address, and that address.
-    private static func address(
-        _ call: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int
-    ) -> (result: Int, bytes: [UInt8]) {
+    /// The bytes of an address, without the port, which has no meaning here, and the zone.
+    private static func bytes(of address: UnsafePointer<sockaddr>) -> [UInt8] {
+        let range = Int32(address.pointee.sa_family) == AF_INET6 ? 8..<24 : 4..<8
+        return Array(UnsafeRawBufferPointer(start: address, count: range.upperBound)[range])
+    }
+
+    /// Receives a message without waiting; returns what recvfrom(2) does, and the sender.
+    private func receive(into room: inout [UInt8]) -> (count: Int, sender: [UInt8]) {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        let result = withUnsafeMutablePointer(to: &storage) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { call($0, &length) }
+        return withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                let count = recvfrom(descriptor.rawValue, &room, room.count, Int32(MSG_DONTWAIT), $0, &length)
+                return (count, Self.bytes(of: $0))
+            }
         }
-        // Without the port, which has no meaning here, and the zone.
-        let range = Int32(storage.ss_family) == AF_INET6 ? 8..<24 : 4..<8
-        return (result, withUnsafeBytes(of: storage) { Array($0[range]) })
     }
 
     /// Sends an echo request.
@@ -87,9 +91,7 @@ package struct EchoSocket: Sendable {
                 arrivals.append(.failed(sequence: Self.sequence(in: room), Self.error(report.number)))
                 continue
             }
-            let (count, sender) = Self.address {
-                recvfrom(descriptor.rawValue, &room, room.count, Int32(MSG_DONTWAIT), $0, $1)
-            }
+            let (count, sender) = receive(into: &room)
             if count < 0, errno == EAGAIN { break }
             if count >= 0, sender == peer, isReply(room.prefix(count)) {
                 arrivals.append(.reply(sequence: Self.sequence(in: room)))

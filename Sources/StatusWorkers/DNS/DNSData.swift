@@ -3,6 +3,7 @@
 import CResolver
 import Glibc
 import SourceKinds
+import StatusSupport
 
 /// Reads the data of one record from its beginning.
 struct DNSData {
@@ -73,6 +74,6 @@ struct DNSData {
             guard let count = number(1), let part = take(Int(count)) else { return nil }
             text += part
         }
-        return String(decoding: text, as: UTF8.self)
+        return StreamSafeText.text(String(decoding: text, as: UTF8.self))
     }
 }

@@ -54,7 +54,7 @@ extension DNSReply {
     /// Lists answers in an order that does not depend on the server, which may change its own each time.
     private static func list(_ texts: [String]) -> String {
         let sorted = Set(texts).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-        let shown = sorted.prefix(maximumShown).joined(separator: ", ")
+        let shown = sorted.prefix(maximumShown).map { $0.isEmpty ? "\"\"" : $0 }.joined(separator: ", ")
         return sorted.count > maximumShown ? "\(shown) and \(sorted.count - maximumShown) more" : shown
     }
 }
