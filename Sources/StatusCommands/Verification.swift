@@ -49,7 +49,7 @@ struct Verification {
                 if case .unit(let name) = $0 { name } else { nil }
             })
         return loaded.sorted(
-            loaded.problems.map(explain) + hiddenFiles + removed + missingLibraries(servers) + missingReceivers
+            loaded.problems.map(explain) + hiddenFiles + removed + commonLacks(servers) + missingReceivers
                 + servers.flatMap { missing(for: $0.key, $0.value, unknownUnits) })
     }
 
@@ -70,23 +70,41 @@ struct Verification {
         ]
     }
 
-    /// Warns once of each library that this host lacks, with the servers that need it.
-    private func missingLibraries(_ servers: [(key: ServerName, value: ServerConfiguration)]) -> [Problem] {
-        var missing: [String: [(key: ServerName, value: ServerConfiguration)]] = [:]
+    /// Warns once of each lack of this host that several servers may share, with the servers that it affects.
+    private func commonLacks(_ servers: [(key: ServerName, value: ServerConfiguration)]) -> [Problem] {
+        var lacks: [String: [(key: ServerName, value: ServerConfiguration)]] = [:]
         for server in servers {
-            for case .library(let name, let package) in server.value.source?.base.requirements ?? []
-            where dlopen(name, RTLD_LAZY | RTLD_LOCAL) == nil {
-                missing["\(name); install the package \(package)", default: []].append(server)
+            for requirement in server.value.source?.base.requirements ?? [] {
+                commonLack(requirement).map { lacks[$0, default: []].append(server) }
             }
         }
-        return missing.compactMap { what, servers in
+        return lacks.compactMap { what, servers in
             servers.first.map { first in
                 let names = servers.prefix(3).map(\.key.rawValue).joined(separator: ", ")
                 let rest = servers.count > 3 ? " and \(servers.count - 3) more" : ""
-                return Problem(
-                    .warning, at: first.value.origin, reason: "\(names)\(rest) cannot be checked without \(what)")
+                return Problem(.warning, at: first.value.origin, reason: "\(names)\(rest) cannot be checked\(what)")
             }
         }
+    }
+
+    private func commonLack(_ requirement: SourceRequirement) -> String? {
+        switch requirement {
+        case .library(let name, let package):
+            dlopen(name, RTLD_LAZY | RTLD_LOCAL) == nil ? " without \(name); install the package \(package)" : nil
+        case .echoRequests: mayPing ? nil : ": the daemon \(PingSettings.refusal)"
+        default: nil
+        }
+    }
+
+    /// Whether the daemon may ping, which depends on its groups; true if unknown.
+    private var mayPing: Bool {
+        func failure() -> Int32 {
+            let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), Int32(IPPROTO_ICMP))
+            return descriptor < 0 ? errno : close(descriptor)
+        }
+        if view == .stranger { return true }
+        let number = view == .services ? ServiceUser.daemon.perform(failure) : failure()
+        return number != EACCES && number != EPERM
     }
 
     /// Warns of receivers of alerts whose programs cannot be run.
@@ -161,7 +179,7 @@ struct Verification {
             return unknownUnits.contains(name) ? "unit \(VisibleText.escape(name)) not found" : nil
         case .kernelFile(let path, let advice): return access(path, R_OK) == 0 ? nil : advice
         // These are told once for all servers.
-        case .library: return nil
+        case .library, .echoRequests: return nil
         }
     }
 

@@ -97,6 +97,7 @@ extension WorkerRole {
         case .executor: Executor.run()
         case .pluginWorker: PluginWorker.run()
         case .httpWorker: HTTPWorker.run()
+        case .dnsWorker: DNSWorker.run()
         case .hostWorker: HostWorker.run()
         case .hostCheck: HostWorker.runOnce()
         }

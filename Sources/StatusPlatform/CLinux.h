@@ -3,6 +3,7 @@
 #pragma once
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/errqueue.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <spawn.h>
@@ -129,6 +130,31 @@ static inline int linux_receive(int fd, void *bytes, size_t size, struct linux_a
         }
     }
     return received;
+}
+
+/* Receives a report about a sent datagram that was not delivered (IP_RECVERR in ip(7)), without waiting.
+
+   Returns the number of bytes of that datagram in the report, or -1 if there is none; `number` becomes the errno. */
+static inline ssize_t linux_receive_error(int fd, void *bytes, size_t size, int *number) {
+    union {
+        struct cmsghdr header;
+        char room[512];
+    } control;
+    struct iovec vector = {.iov_base = bytes, .iov_len = size};
+    struct msghdr message = {
+        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    ssize_t length = recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT);
+    if (length < 0) return -1;
+    *number = EIO;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+        struct sock_extended_err error;
+        bool is_error = (header->cmsg_level == 0 /* IPPROTO_IP */ && header->cmsg_type == 11 /* IP_RECVERR */)
+                        || (header->cmsg_level == 41 /* IPPROTO_IPV6 */ && header->cmsg_type == 25 /* IPV6_RECVERR */);
+        if (!is_error || header->cmsg_len < CMSG_LEN(sizeof error)) continue;
+        memcpy(&error, CMSG_DATA(header), sizeof error);
+        *number = (int)error.ee_errno;
+    }
+    return length;
 }
 
 /* An UnownedSerialExecutor. */

@@ -9,6 +9,7 @@ public enum WorkerRole: String, Sendable {
     case executor
     case pluginWorker = "plugin-worker"
     case httpWorker = "http-worker"
+    case dnsWorker = "dns-worker"
     case hostWorker = "host-worker"
     /// One check of this host, in the sandbox of plugins.
     case hostCheck = "host-check"
@@ -31,6 +32,7 @@ public enum WorkerRole: String, Sendable {
         case .executor: "exec"
         case .pluginWorker: "plugin"
         case .httpWorker: "http"
+        case .dnsWorker: "dns"
         case .hostWorker: "host"
         case .hostCheck: "check"
         }

@@ -30,7 +30,8 @@ import Testing
         #expect(try start(PushSettings()) == nil)
         #expect(try start(nil) == nil)
         let refreshable: [any SourceSettings] = [
-            ExecSettings(command: ["/bin/true"]), TCPSettings(host: "127.0.0.1", port: 9), FileSettings(path: "/"),
+            ExecSettings(command: ["/bin/true"]), TCPSettings(host: "127.0.0.1", port: 9),
+            PingSettings(host: "127.0.0.1"), DNSSettings(name: "a"), FileSettings(path: "/"),
             HTTPSettings(url: "http://127.0.0.1:9/"), UnitSettings(unit: "a.service"),
             UnitsSettings(state: .failed), DiskSettings(path: "/"), MemorySettings(), PressureSettings(.cpu),
             LoadSettings(), ProcessSettings(name: "a"),

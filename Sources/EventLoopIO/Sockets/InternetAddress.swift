@@ -7,7 +7,7 @@ package struct InternetAddress: Sendable {
     private let bytes: [UInt8]
 
     /// `AF_INET` or `AF_INET6`.
-    let family: Int32
+    package let family: Int32
 
     /// Copies a `sockaddr` of any family.
     package init(copying address: UnsafeRawBufferPointer) {
@@ -24,6 +24,11 @@ package struct InternetAddress: Sendable {
         }
     }
 
+    /// Connects a socket to the address; returns the errno, or 0.
+    package func connect(_ socket: OwnedDescriptor) -> Int32 {
+        withSocketAddress { Glibc.connect(socket.rawValue, $0, $1) == 0 ? 0 : errno }
+    }
+
     /// The errno with which this host cannot reach this address, because it has no route to it or no source address.
     ///
     /// It is nil if this host can, or if there is no free port or descriptor to find out. Without a source address,
@@ -33,7 +38,7 @@ package struct InternetAddress: Sendable {
         let descriptor = socket(family, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return errno == EAFNOSUPPORT ? errno : nil }
         defer { close(descriptor) }
-        return withSocketAddress { connect(descriptor, $0, $1) } == 0 || errno == EAGAIN ? nil : errno
+        return withSocketAddress { Glibc.connect(descriptor, $0, $1) } == 0 || errno == EAGAIN ? nil : errno
     }
 
     /// Whether this host has a free port for a stream socket.

@@ -20,9 +20,11 @@ public final class OwnedDescriptor: Sendable {
     }
 
     /// Creates a non-blocking socket.
-    static func makeSocket(_ family: Int32, _ type: Int32) throws(IOError) -> OwnedDescriptor {
+    package static func makeSocket(
+        _ family: Int32, _ type: Int32, protocol number: Int32 = 0
+    ) throws(IOError) -> OwnedDescriptor {
         let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
-        let descriptor = socket(family, type | flags, 0)
+        let descriptor = socket(family, type | flags, number)
         guard descriptor >= 0 else { throw IOError(errno: errno, "cannot create a socket") }
         return OwnedDescriptor(adopting: descriptor)
     }
@@ -71,6 +73,15 @@ extension OwnedDescriptor {
             return -1
         }
         return length
+    }
+
+    /// Takes a report about a datagram that was not delivered (`IP_RECVERR` in ip(7)); nil if there is none.
+    ///
+    /// - Returns: the number of bytes of the datagram in the report, and the errno.
+    func receiveReport(into room: inout [UInt8]) -> (length: Int, number: Int32)? {
+        var number: Int32 = 0
+        let length = linux_receive_error(rawValue, &room, room.count, &number)
+        return length < 0 ? nil : (length, number)
     }
 
     /// Shuts a connection down at once, and closes unread descriptors in its queue on another thread.

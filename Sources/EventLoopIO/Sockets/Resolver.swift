@@ -16,8 +16,13 @@ package enum Resolver {
     ///
     /// - Throws: ``FailedLookUp``.
     package static func lookUp(_ host: String, port: UInt16) async throws -> [InternetAddress] {
-        if let numeric = try? resolve(host, port: port, flags: AI_NUMERICHOST) { return numeric }
+        if let numeric = numericAddress(host, port: port) { return [numeric] }
         return try await threads.run { try resolve(host, port: port, flags: 0) }
+    }
+
+    /// Parses a numeric address, which may have a zone (`fe80::1%eth0`); nil if it is none.
+    package static func numericAddress(_ host: String, port: UInt16) -> InternetAddress? {
+        (try? resolve(host, port: port, flags: AI_NUMERICHOST))?.first
     }
 
     /// Does the same, but throws after `limit`; the lookup then continues without its caller.

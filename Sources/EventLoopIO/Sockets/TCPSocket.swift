@@ -11,7 +11,7 @@ package enum TCPSocket {
         to address: InternetAddress, within limit: Duration = .seconds(3600)
     ) async throws(IOError) -> OwnedDescriptor? {
         let socket = try OwnedDescriptor.makeSocket(address.family, Int32(SOCK_STREAM.rawValue))
-        let failure = address.withSocketAddress { Glibc.connect(socket.rawValue, $0, $1) == 0 ? 0 : errno }
+        let failure = address.connect(socket)
         if failure == 0 { return socket }
         guard failure == EINPROGRESS else { throw error(failure, of: address) }
         guard try await IOSource.wait(for: .writable, of: socket, within: limit) else { return nil }

@@ -15,6 +15,7 @@ struct FuzzTarget: Sendable {
         FuzzTarget(name: "description", check: DescriptionFuzzing.check),
         FuzzTarget(name: "notify", check: NotifyFuzzing.check),
         FuzzTarget(name: "plugin", check: PluginFuzzing.check),
+        FuzzTarget(name: "dns", check: DNSFuzzing.check),
         FuzzTarget(name: "configuration", check: ConfigurationFuzzing.check),
         FuzzTarget(name: "rows", check: RowFuzzing.check),
     ]

@@ -144,8 +144,10 @@ def silent(daemon, configuration, what):
         configuration = configuration.replace(path, str(here))
     daemon.file.write_text(configuration)
     result = run(STATUSCTL, "verify", daemon.file, env=environment())
-    equal((result.status, result.err), (0, ""), what)
-    equal(json.loads(daemon.ctl("verify", daemon.file, "--json").out)["problems"], [], what)
+    # Whether the group of this user may ping depends on the host.
+    equal((result.status, [line for line in result.err.splitlines() if "may not ping" not in line]), (0, []), what)
+    problems = json.loads(daemon.ctl("verify", daemon.file, "--json").out)["problems"]
+    equal([problem for problem in problems if "may not ping" not in problem["reason"]], [], what)
 
 
 @test("statusd.yaml(5) has a section for each key of the configuration, and packaging/statusd.yaml a line for each that is not of one kind of source")

@@ -31,7 +31,7 @@ public struct CheckLimits: Sendable, Equatable {
     public var checks: Int
     /// Plugins, and checks that run where plugins do.
     public var processes: Int
-    /// HTTP requests, each in a process.
+    /// HTTP requests and questions to name servers, each in a process.
     public var requests: Int
     /// Checks of files and of what else is on this host, each in a process.
     public var files: Int

@@ -8,6 +8,13 @@ struct HostAndPort: Equatable {
     var host: String
     var port: UInt16?
 
+    /// Parses a host without a port, which may be an IPv6 address without brackets; nil if it is invalid.
+    static func host(_ text: String) -> String? {
+        let isBare = text.first != "[" && text.utf8.count { $0 == UInt8(ascii: ":") } > 1
+        guard let parsed = HostAndPort(isBare ? "[\(text)]" : text), parsed.port == nil else { return nil }
+        return parsed.host
+    }
+
     /// Parses a text; nil if it is invalid.
     init?(_ text: some StringProtocol) {
         var rest = text[...]

@@ -51,6 +51,8 @@ public enum SourceRequirement: Equatable, Sendable {
     case library(String, package: String)
     /// A file of the kernel, and what to do if there is none.
     case kernelFile(String, advice: String)
+    /// The right of the daemon to send ICMP echo requests.
+    case echoRequests
 }
 
 /// The settings of a source of any kind.
@@ -90,6 +92,8 @@ public enum SourceKinds {
         UnitsSettings.self,
         ExecSettings.self,
         TCPSettings.self,
+        PingSettings.self,
+        DNSSettings.self,
         FileSettings.self,
         DiskSettings.self,
         MemorySettings.self,

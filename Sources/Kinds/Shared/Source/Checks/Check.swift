@@ -35,18 +35,22 @@ public struct CheckResult: Sendable, Equatable {
     public var text: String
     /// The latency, if it was measured.
     public var latency: Latency?
+    /// The numbers in the text, and the latency.
     public var values: [MeasuredValue]
+    /// Numbers that the text does not have; they may change without a change of the status.
+    public var unshown: [MeasuredValue]
     /// What the plugin wrote; nil for a check without a plugin.
     public var output: PluginOutput?
 
     public init(
         _ level: Level, _ text: String, latency: Latency? = nil, values: [MeasuredValue] = [],
-        output: PluginOutput? = nil
+        unshown: [MeasuredValue] = [], output: PluginOutput? = nil
     ) {
         self.level = latency?.isSlow == true && level == .ok ? .warning : level
         self.text = text
         self.latency = latency
         self.values = values + (latency.map { [$0.value] } ?? [])
+        self.unshown = unshown
         self.output = output
     }
 
@@ -60,7 +64,10 @@ public struct CheckResult: Sendable, Equatable {
         guard output == nil, !values.isEmpty, level == other.level, values.count == other.values.count else {
             return false
         }
-        return zip(values, other.values).allSatisfy { $0.isNear($1) } && words == other.words
+        // Without a measured number in the text itself, its digits are words, as in an address.
+        let isMeasured = values.count > (latency == nil ? 0 : 1)
+        return zip(values, other.values).allSatisfy { $0.isNear($1) }
+            && (isMeasured ? words == other.words : text == other.text)
     }
 
     /// The text without its numbers.

@@ -151,7 +151,9 @@ public final class CheckSource {
             lastRun?.output = result.output
             let text = text(of: result)
             switch hysteresis.take(result.level, isExtra: !isCounted) {
-            case .show: _ = try? monitor.post(text, level: result.level, values: result.values, to: server)
+            case .show:
+                let values = result.values + result.unshown
+                _ = try? monitor.post(text, level: result.level, values: values, to: server)
             case .hold(let count, let needed):
                 try? monitor.setMessage(Hysteresis.message(text, result.level, count, of: needed), of: server)
             }
