@@ -174,20 +174,22 @@ commonName = supplied
                       "30", "-subj", f"/CN={common_name}", "-addext", f"subjectAltName=DNS:{common_name.split()[-1]}")
         return self._together(name)
 
-    def make(self, name, names="DNS:localhost,IP:127.0.0.1,IP:::1", first_day=-1, last_day=20):
-        """A certificate for `names`, valid between these days from now."""
+    def make(self, name, names="DNS:localhost,IP:127.0.0.1,IP:::1", first_day=-1, last_day=20, issuer=None, is_issuer=False):
+        """A certificate for `names`, valid between these days from now. With `issuer`, the name of one made with `is_issuer`, the
+        file has both."""
         self._openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj",
-                      f"/CN={name}", "-addext", f"subjectAltName={names}")
+                      f"/CN={name}", "-addext", f"subjectAltName={names}", *(("-addext", "basicConstraints=CA:TRUE") if is_issuer else ()))
         now = datetime.datetime.now(datetime.timezone.utc)
         # An hour into the day, so that the number of whole days since does not depend on the time of day.
         begin, end = (f"{now + datetime.timedelta(days=day, hours=-1):%Y%m%d%H%M%SZ}" for day in (first_day, last_day))
-        self._openssl("ca", "-batch", "-notext", "-config", "ca.cnf", "-cert", "ca.crt", "-keyfile", "ca.key", "-in",
+        self._openssl("ca", "-batch", "-notext", "-config", "ca.cnf", "-cert", f"{issuer or 'ca'}.crt", "-keyfile", f"{issuer or 'ca'}.key", "-in",
                       f"{name}.csr", "-out", f"{name}.crt", "-startdate", begin, "-enddate", end)
-        return self._together(name)
+        return self._together(name, issuer)
 
-    def _together(self, name):
+    def _together(self, name, issuer=None):
         path = self.folder / f"{name}.pem"
-        path.write_text((self.folder / f"{name}.crt").read_text() + (self.folder / f"{name}.key").read_text())
+        files = [f"{name}.crt", *([f"{issuer}.crt"] if issuer else []), f"{name}.key"]
+        path.write_text("".join((self.folder / file).read_text() for file in files))
         path.chmod(0o644)
         return str(path)
 

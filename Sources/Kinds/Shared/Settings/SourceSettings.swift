@@ -41,6 +41,8 @@ public enum SourceRequirement: Equatable, Sendable {
     case readableFile(String)
     /// A path that the sandbox does not hide from the daemon; it need not exist.
     case visiblePath(String)
+    /// A Unix socket to which the daemon can connect.
+    case connectableSocket(String)
     /// The name or ID of a user.
     case user(String)
     /// A systemd unit, by its full name.
@@ -88,6 +90,7 @@ public enum SourceKinds {
         TCPSettings.self,
         FileSettings.self,
         HTTPSettings.self,
+        CertificateSettings.self,
     ]
 
     public static let keys = all.map { $0.key }

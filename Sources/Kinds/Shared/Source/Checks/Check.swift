@@ -36,6 +36,8 @@ public struct CheckResult: Sendable, Equatable {
     /// The latency, if it was measured.
     public var latency: Latency?
     public var values: [MeasuredValue]
+    /// Whether the text is shown although its numbers are near, because it changes seldom.
+    public var isAlwaysShown = false
     /// What the plugin wrote; nil for a check without a plugin.
     public var output: PluginOutput?
 
@@ -57,7 +59,7 @@ public struct CheckResult: Sendable, Equatable {
     ///
     /// Otherwise numbers that always change would change the status with every check. A plugin chooses its own words.
     func isNear(_ other: CheckResult) -> Bool {
-        guard output == nil, !values.isEmpty, level == other.level, values.count == other.values.count else {
+        guard output == nil, !isAlwaysShown, !values.isEmpty, level == other.level, values.count == other.values.count else {
             return false
         }
         return zip(values, other.values).allSatisfy { $0.isNear($1) } && words == other.words
