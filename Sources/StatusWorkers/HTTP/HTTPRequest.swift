@@ -28,8 +28,8 @@ public struct HTTPRequest: Sendable, Equatable {
     /// Creates a request that ends with the handshake.
     public init(_ certificate: CertificateSettings, timeout: Duration) {
         let scheme = certificate.startTLS?.rawValue ?? "https"
-        self.init(
-            HTTPSettings(url: "\(scheme)://\(certificate.name ?? certificate.host):\(certificate.port)/"), timeout: timeout)
+        let host = certificate.name ?? certificate.host
+        self.init(HTTPSettings(url: "\(scheme)://\(host):\(certificate.port)/"), timeout: timeout)
         settings.certificateAuthority = certificate.certificateAuthority
         settings.expires = certificate.expires
         settings.redirects = 0

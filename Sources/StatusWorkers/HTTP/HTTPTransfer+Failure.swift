@@ -170,7 +170,9 @@ extension HTTPTransfer {
         if text.contains("unexpected eof while reading") {
             return handle.number(CURLINFO_HEADER_SIZE) == 0 ? Self.closedUnanswered : Self.closedWithin
         }
-        return lastPart(of: code).asPhrase
+        // libcurl's text for a mail server that has closed the connection; the number means nothing.
+        if text.hasPrefix("response reading failed") { return "connection closed" }
+        return text.hasPrefix("CONNECT tunnel failed") ? "proxy: \(text)" : lastPart(of: code).asPhrase
     }
 
     /// Returns libcurl's text after `Recv failure: ` or `error:0A00010B:SSL routines::`.

@@ -77,7 +77,9 @@ extension HTTPTransfer {
         }
         // libcurl sends a field without a value only if it ends in a semicolon.
         let lines = headers.map { $0.hasSuffix(": ") ? $0.dropLast(2) + ";" : $0 }
-        if lines.isEmpty { handle.set(CURLOPT_HTTPHEADER, nil as String?) } else { handle.set(CURLOPT_HTTPHEADER, lines) }
+        // An empty list would change nothing.
+        handle.set(CURLOPT_HTTPHEADER, nil as String?)
+        handle.set(CURLOPT_HTTPHEADER, lines)
     }
 
     /// The methods for which a missing body is announced as an empty one (RFC 9110, section 8.6).

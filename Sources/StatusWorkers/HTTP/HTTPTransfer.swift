@@ -119,7 +119,9 @@ final class HTTPTransfer {
         return isHeaderTooLarge ? 0 : line.count
     }
 
-    /// Whether a redirect certainly leads to the same host and port; libcurl withholds only two header fields otherwise.
+    /// Whether a redirect certainly leads to the same host and port.
+    ///
+    /// Otherwise libcurl withholds only `Authorization` and `Cookie`.
     private var redirectsToSameOrigin: Bool {
         guard let origin = handle.curl.origin(of: lastURL) else { return false }
         return handle.values(of: "Location").allSatisfy { handle.curl.origin(of: lastURL, $0) == origin }

@@ -168,7 +168,7 @@ def starttls():
                 expect(daemon, f"{kind}-none", "critical")
                 equal(daemon.text(f"{kind}-none"), "the server does not offer STARTTLS")
                 expect(daemon, f"{kind}-other", "critical")
-                print(daemon.text(f"{kind}-other"))
+                equal(daemon.text(f"{kind}-other"), "got unexpected smtp-server response: 554" if kind == "smtp" else "connection closed")
                 expect(daemon, f"{kind}-gone", "critical", "connection refused")
 
 

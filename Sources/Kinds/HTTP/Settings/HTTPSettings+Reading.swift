@@ -80,8 +80,8 @@ extension HTTPSettings {
 
     private func checkLength(at node: YAMLNode, _ nodes: NodeReader) throws(Problem) {
         let optional = [contains, matches, json?.path.text, body, socket, proxy, certificateAuthority]
-        let equals = json?.equals?.parts ?? []
-        let texts = [url, method] + optional.map { $0 ?? "" } + headers + equals + credentials.flatMap { [$0.field, $0.name] }
+        let others = (json?.equals?.parts ?? []) + credentials.flatMap { [$0.field, $0.name] }
+        let texts = [url, method] + optional.map { $0 ?? "" } + headers + others
         guard texts.reduce(0, { $0 + $1.utf8.count }) <= Self.maximumBytes else {
             throw nodes.problem(
                 at: node, "“http” must not contain more than \(Self.maximumBytes / 1024) KiB of text")

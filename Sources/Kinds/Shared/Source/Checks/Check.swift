@@ -59,7 +59,8 @@ public struct CheckResult: Sendable, Equatable {
     ///
     /// Otherwise numbers that always change would change the status with every check. A plugin chooses its own words.
     func isNear(_ other: CheckResult) -> Bool {
-        guard output == nil, !isAlwaysShown, !values.isEmpty, level == other.level, values.count == other.values.count else {
+        guard output == nil, !isAlwaysShown, !values.isEmpty, level == other.level, values.count == other.values.count
+        else {
             return false
         }
         return zip(values, other.values).allSatisfy { $0.isNear($1) } && words == other.words
