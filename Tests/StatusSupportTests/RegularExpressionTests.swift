@@ -11,7 +11,7 @@ import Testing
             ("b+", "abbc", true), ("^b", "ab", false), ("(?i)READY", "ready", true), ("^.$", "ü", true),
             (#"\d{2}\b"#, "a 12", true),
             ("(?m)^b$", "a\nb\nc", true), ("a.b", "a\nb", false), ("", "", true),
-        ])
+        ] as [(String, String, Bool)])
     func matches(_ pattern: String, _ text: String, _ matches: Bool) throws {
         #expect(try RegularExpression(pattern).matches(Array(text.utf8)) == matches)
     }
@@ -34,7 +34,7 @@ import Testing
         "a match that takes too long or too much memory ends with that reason",
         arguments: [
             ("a.*a.*a.*[bc]", "takes more than 1 s of processor time"), ("((a)|b)*[cd]", "needs too much memory"),
-        ])
+        ] as [(String, String)])
     func expensive(_ pattern: String, _ reason: String) throws {
         let text = [UInt8](repeating: UInt8(ascii: "a"), count: 1 << 20)
         let expression = try RegularExpression(pattern)

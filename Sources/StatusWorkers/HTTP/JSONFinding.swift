@@ -8,7 +8,10 @@ import Varlink
 package enum JSONFinding: Equatable {
     /// A single value, and how it is written for people.
     case scalar(JSONScalar, shown: String)
+    /// An array or an object.
     case structure(String)
+    /// A number that is too large to compare.
+    case tooLarge(shown: String)
     case missing
     case notJSON
     /// It is nested deeper than ``maximumDepth``.
@@ -77,11 +80,11 @@ package enum JSONFinding: Equatable {
                 try reader.skip()
                 return .scalar(.null, shown: "null")
             default:
-                let shown = VisibleText.excerpt(String(decoding: value, as: UTF8.self), bytes: shownBytes)
-                // A number may be too large.
-                let number = try? reader.number()
-                if number == nil { try reader.skip() }
-                return number.map { .scalar(.number($0), shown: shown) } ?? .structure(shown)
+                try reader.skip()
+                let text = String(decoding: value, as: UTF8.self)
+                let shown = VisibleText.excerpt(text, bytes: shownBytes)
+                guard let number = Double(text), number.isFinite else { return .tooLarge(shown: shown) }
+                return .scalar(.number(number), shown: shown)
             }
         }
     }
@@ -93,7 +96,7 @@ package enum JSONFinding: Equatable {
         case .missing: return "the response has no \(name)"
         case .notJSON: return "the response is not JSON"
         case .tooDeep: return "the response is nested too deeply"
-        case .structure(let shown): return expected.equals == nil ? nil : "\(name) is \(shown)"
+        case .structure(let shown), .tooLarge(let shown): return expected.equals == nil ? nil : "\(name) is \(shown)"
         case .scalar(let value, let shown):
             let isExpected =
                 if let equals = expected.equals { Self.isEqual(value, equals) } else {

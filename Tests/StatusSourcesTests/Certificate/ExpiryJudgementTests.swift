@@ -12,6 +12,23 @@ import Testing
     private static let now = 1_795_248_000
     private static let day = 86_400
 
+    private static let levelsCases: [(Int, Level)] = [
+        (14 * day, Level.ok), (14 * day - 1, .warning), (2 * day, .warning), (2 * day - 1, .critical),
+        (-1, .critical),
+    ]
+
+    private static let shortLivesCases: [(Int, Int, Level)] = [
+        (6 * day, 2 * day, Level.ok), (6 * day, 2 * day - 1, .warning), (6 * day, 51_840, .warning),
+        (6 * day, 51_839, .critical), (30 * day, 13 * day, .warning), (30 * day - 1, 13 * day, .ok),
+    ]
+
+    private static let textsCases: [(Int, String)] = [
+        (29 * day, "expires in 29 days (2026-12-20)"), (29 * day - 1, "expires in 28 days (2026-12-20)"),
+        (2 * day - 1, "expires in 1 day (2026-11-23)"), (day, "expires in 1 day (2026-11-22)"),
+        (day - 1, "expires in less than 1 day (2026-11-22 07:59 UTC)"),
+        (-5, "expires in less than 1 day (2026-11-21 07:59 UTC)"),
+    ]
+
     private func judge(
         left: Int, life: Int = 90 * day, expires: Duration = ExpiryLimits.defaultWarning, issuer: String? = nil
     ) -> ExpiryJudgement {
@@ -23,20 +40,14 @@ import Testing
 
     @Test(
         "fourteen days before the expiry the level is warning, and two days before it critical",
-        arguments: [
-            (14 * day, Level.ok), (14 * day - 1, .warning), (2 * day, .warning), (2 * day - 1, .critical),
-            (-1, .critical),
-        ])
+        arguments: levelsCases)
     func levels(_ left: Int, _ level: Level) {
         #expect(judge(left: left).level == level)
     }
 
     @Test(
         "the limits of a certificate that lives shorter than thirty days are a third and a tenth of its life",
-        arguments: [
-            (6 * day, 2 * day, Level.ok), (6 * day, 2 * day - 1, .warning), (6 * day, 51_840, .warning),
-            (6 * day, 51_839, .critical), (30 * day, 13 * day, .warning), (30 * day - 1, 13 * day, .ok),
-        ])
+        arguments: shortLivesCases)
     func shortLives(_ life: Int, _ left: Int, _ level: Level) {
         #expect(judge(left: left, life: life).level == level)
     }
@@ -51,12 +62,7 @@ import Testing
 
     @Test(
         "the text has the whole days that are left and the date, and on the last day the time",
-        arguments: [
-            (29 * day, "expires in 29 days (2026-12-20)"), (29 * day - 1, "expires in 28 days (2026-12-20)"),
-            (2 * day - 1, "expires in 1 day (2026-11-23)"), (day, "expires in 1 day (2026-11-22)"),
-            (day - 1, "expires in less than 1 day (2026-11-22 07:59 UTC)"),
-            (-5, "expires in less than 1 day (2026-11-21 07:59 UTC)"),
-        ])
+        arguments: textsCases)
     func texts(_ left: Int, _ text: String) {
         #expect(judge(left: left).text == text)
     }

@@ -67,7 +67,7 @@ import Testing
             ("healthy", JSONScalar.text("healthy")), ("3", .number(3)), ("'3'", .text("3")), ("-1.5e2", .number(-150)),
             ("true", .flag(true)), ("'true'", .text("true")), ("on", .text("on")), ("null", .null), ("~", .null),
             ("'null'", .text("null")), ("0x10", .text("0x10")), ("inf", .text("inf")), ("''", .text("")),
-        ])
+        ] as [(String, JSONScalar)])
     func scalars(_ text: String, _ scalar: JSONScalar) throws {
         #expect(
             try HTTPSettings.read("http: { url: http://a, json: { path: .a, equals: \(text) } }").settings?.json?.equals
