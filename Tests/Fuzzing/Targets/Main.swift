@@ -16,6 +16,7 @@ struct FuzzTarget: Sendable {
         FuzzTarget(name: "notify", check: NotifyFuzzing.check),
         FuzzTarget(name: "plugin", check: PluginFuzzing.check),
         FuzzTarget(name: "configuration", check: ConfigurationFuzzing.check),
+        FuzzTarget(name: "response", check: ResponseFuzzing.check),
         FuzzTarget(name: "rows", check: RowFuzzing.check),
     ]
 }

@@ -5,9 +5,11 @@ listens on a port or socket of its own until the `with` block ends."""
 import contextlib
 import datetime
 import http.server
+import json
 import os
 import pathlib
 import socket
+import socketserver
 import ssl
 import subprocess
 import tempfile
@@ -115,6 +117,33 @@ def listener(handle=None, address="127.0.0.1"):
             thread.join()
             for connection in kept:
                 connection.close()
+
+
+@contextlib.contextmanager
+def containers(states, folder="/tmp"):
+    """An HTTP server on a Unix socket that answers with the health of containers as Podman and Docker do; yields its path."""
+    class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+        daemon_threads = True
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            name = self.rfile.readline().split()[1].decode().split("/")[2]
+            while self.rfile.readline().strip():
+                pass
+            health = {"Status": states.get(name), "Log": [{"ExitCode": 0}]}
+            code, body = (200, {"Name": f"/{name}", "State": {"Status": "running", "Health": health}}) if name in states else (404, {"message": "no container"})
+            text = json.dumps(body)
+            self.wfile.write(f"HTTP/1.1 {code} Text\r\nContent-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode())
+
+    with tempfile.TemporaryDirectory(prefix="engine-", dir=folder) as own:
+        os.chmod(own, 0o755)
+        path = f"{own}/engine.sock"
+        with Server(path, Handler) as server:
+            threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+            try:
+                yield path
+            finally:
+                server.shutdown()
 
 
 def refused_port():

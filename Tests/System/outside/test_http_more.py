@@ -5,9 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
-import shutil
 import socket
-import socketserver
 import tempfile
 import threading
 
@@ -15,7 +13,7 @@ from harness.attacker import need_root
 from harness.daemon import NOBODY, Daemon
 from harness.expect import contains, equal, eventually
 from harness.runner import test
-from harness.servers import Certificates, listener, refused_port, web
+from harness.servers import Certificates, containers, listener, refused_port, web
 
 from .test_http import answering, response
 from .test_network_checks import expect, once
@@ -28,38 +26,6 @@ def failed(daemon, name):
     state = eventually(lambda: (state := daemon.describe(name))["phase"] == "failed" and state, f"{name} has failed")
     equal(state.get("status"), None)
     return state["message"]
-
-
-@contextlib.contextmanager
-def containers(states):
-    """An HTTP server on a Unix socket that answers as Podman and Docker do; yields its path."""
-    folder = tempfile.mkdtemp(prefix="statusd-docker-", dir="/tmp")
-
-    class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-        daemon_threads = True
-
-    class Handler(socketserver.StreamRequestHandler):
-        def handle(self):
-            path = self.rfile.readline().split()[1].decode()
-            while self.rfile.readline().strip():
-                pass
-            name = path.split("/")[2]
-            state = states.get(name)
-            if state is None:
-                self.wfile.write(response(404, b'{"cause":"no such container","message":"no container with name"}'))
-            else:
-                body = {"Id": "5f0c", "Name": f"/{name}", "State": {"Status": "running", "Health": {"Status": state, "Log": [{"ExitCode": 0}]}}}
-                self.wfile.write(response(200, json.dumps(body).encode(), Content_Type="application/json"))
-
-    path = f"{folder}/docker.sock"
-    os.chmod(folder, 0o755)
-    with Server(path, Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        try:
-            yield path
-        finally:
-            server.shutdown()
-            shutil.rmtree(folder)
 
 
 @test("http: containers of Docker and Podman are checked over a Unix socket, with the value at a path of the JSON")
