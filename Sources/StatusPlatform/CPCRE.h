@@ -28,6 +28,7 @@ struct statusd_pcre {
     void (*_Nonnull match_context_free)(void *_Nullable context);
     int (*_Nonnull set_callout)(void *_Nonnull match, statusd_pcre_callout callout, void *_Nullable context);
     int (*_Nonnull set_heap_limit)(void *_Nonnull match, uint32_t kibibytes);
+    int (*_Nonnull set_match_limit)(void *_Nonnull match, uint32_t steps);
     int (*_Nonnull match)(
         const void *_Nonnull code, const uint8_t *_Nonnull subject, size_t length, size_t start, uint32_t options,
         void *_Nonnull data, void *_Nullable match);
@@ -48,6 +49,7 @@ static inline _Bool statusd_pcre_find(void *_Nonnull library, struct statusd_pcr
     STATUSD_PCRE_FIND(match_context_free)
     STATUSD_PCRE_FIND(set_callout)
     STATUSD_PCRE_FIND(set_heap_limit)
+    STATUSD_PCRE_FIND(set_match_limit)
     STATUSD_PCRE_FIND(match)
 #undef STATUSD_PCRE_FIND
     return 1;

@@ -73,6 +73,8 @@ package final class RegularExpression {
         let budget = ProcessorBudget(Self.timeLimit)
         _ = functions.set_callout(context, spendCallout, Unmanaged.passUnretained(budget).toOpaque())
         _ = functions.set_heap_limit(context, Self.memoryLimit)
+        // The time is limited instead of the steps from one start.
+        _ = functions.set_match_limit(context, .max)
         let result = withExtendedLifetime(budget) { functions.match(code, text, text.count, 0, 0, data, context) }
         switch result {
         case STATUSD_PCRE_NO_MATCH: return false
@@ -86,7 +88,7 @@ package final class RegularExpression {
 
 /// The processor time that a match may still use.
 ///
-/// PCRE2's own limit counts the steps from one start of a match, and there is a start for each byte.
+/// PCRE2's own limit counts the steps from one start of a match, and there may be a start for each byte.
 private final class ProcessorBudget {
     private let end: clock_t
     private var count = 0
