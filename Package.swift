@@ -22,8 +22,8 @@ let deque = Target.Dependency.product(name: "DequeModule", package: "swift-colle
 /// Source is the code that runs for it (StatusSources).
 func kinds(_ part: String) -> [String] {
     [
-        "Shared", "Push", "Notify", "Unit", "Units", "Exec", "TCP", "Ping", "DNS", "HTTP", "File", "Disk", "Memory",
-        "Pressure", "Load", "Process",
+        "Shared", "Push", "Notify", "Unit", "Units", "Exec", "TCP", "Ping", "DNS", "HTTP", "Certificate", "File",
+        "Disk", "Memory", "Pressure", "Load", "Process",
     ].map { "\($0)/\(part)" }
 }
 

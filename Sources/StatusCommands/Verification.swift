@@ -164,6 +164,8 @@ struct Verification {
         switch requirement {
         case .program(let path): return obstacle(toRunning: path, for: .executor)
         case .readableFile(let path): return refusal(of: path, R_OK, "read", for: .daemon)
+        // connect(2) needs the permission to write.
+        case .connectableSocket(let path): return refusal(of: path, W_OK, "connect to", for: .daemon)
         case .visiblePath(let path):
             guard let obstacle = hidden(path, from: .daemon) else {
                 return refusal(of: Self.folder(of: path), X_OK, "enter", for: .daemon)

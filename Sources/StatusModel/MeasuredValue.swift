@@ -31,6 +31,7 @@ public struct MeasuredValue: Hashable, Sendable {
         return switch unit {
         case "%": "\(digits(value, value.magnitude < 9.95 ? 1 : 0))%"
         case "B": scaled(value, 1000, ["B", "kB", "MB", "GB", "TB", "PB"])
+        case "s" where value >= 86_400: TimeSpan.text(.seconds(Int64(min(value, 1e11))))
         case "s": value.magnitude < 1 ? "\(milliseconds(value * 1000)) ms" : "\(digits(value, value < 10 ? 1 : 0)) s"
         default: digits(value, 2) + (unit.isEmpty ? "" : " \(unit)")
         }

@@ -35,6 +35,7 @@ import Testing
             HTTPSettings(url: "http://127.0.0.1:9/"), UnitSettings(unit: "a.service"),
             UnitsSettings(state: .failed), DiskSettings(path: "/"), MemorySettings(), PressureSettings(.cpu),
             LoadSettings(), ProcessSettings(name: "a"),
+            UnitsSettings(state: .failed), CertificateSettings(host: "127.0.0.1", port: 9),
         ]
         // A new kind must be added here.
         let kinds = refreshable.map { type(of: $0).key } + [PushSettings.key, NotifySettings.key]

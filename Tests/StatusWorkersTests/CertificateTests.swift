@@ -58,6 +58,38 @@ import Testing
         #expect(CertificateProblem.wrongName.reason(for: "c.example", []) == "certificate is not for c.example")
     }
 
+    private func life(_ subject: String, by issuer: String, from start: String, until end: String) -> Certificate {
+        Certificate([
+            "Subject:CN = \(subject)", "Issuer:CN = \(issuer)", "Start date:\(start) GMT", "Expire date:\(end) GMT",
+        ])
+    }
+
+    @Test("the certificate that expires first counts, except for expired and self-signed ones of issuers")
+    func first() {
+        let (year, now) = ("Nov 18 08:00:00 2027", now)
+        let own = life("a.example", by: "R1", from: "Nov 18 08:00:00 2025", until: year)
+        let start = own.start ?? 0
+        #expect(CertificateLife([own], now: now) == CertificateLife(start: start, end: own.expiry ?? 0))
+        let later = life("R1", by: "Root", from: "Nov 18 08:00:00 2020", until: "Nov 18 08:00:00 2028")
+        let sooner = life("R1", by: "Root", from: "Nov 18 08:00:00 2020", until: "Dec  1 08:00:00 2026")
+        let expired = life("Root", by: "Old", from: "Nov 18 08:00:00 2020", until: "Nov 18 08:00:00 2026")
+        let root = life("Root", by: "Root", from: "Nov 18 08:00:00 2020", until: "Dec  1 08:00:00 2026")
+        #expect(CertificateLife([own, later, expired, root], now: now)?.issuer == nil)
+        let found = CertificateLife([own, sooner, expired, root], now: now)
+        #expect(found?.issuer == "R1")
+        #expect(found?.end == sooner.expiry)
+        #expect(found?.start == sooner.start)
+    }
+
+    @Test("a self-signed certificate of the server counts; one without dates, and no certificate, do not")
+    func own() {
+        let own = life("a", by: "a", from: "Nov 18 08:00:00 2025", until: "Nov 18 08:00:00 2027")
+        #expect(CertificateLife([own], now: now)?.end == own.expiry)
+        #expect(CertificateLife([], now: now) == nil)
+        #expect(CertificateLife([certificate("DNS:a.example", until: "nonsense")], now: now) == nil)
+        #expect(CertificateLife([own, certificate("DNS:a.example", until: "nonsense")], now: now)?.issuer == nil)
+    }
+
     @Test("OpenSSL's numbers are interpreted as in x509_vfy.h")
     func numbers() {
         #expect(CertificateProblem(openSSL: 10, text: "") == .expired)

@@ -22,6 +22,29 @@ import Varlink
         request.settings.redirects = 0
         request.settings.statusCodes = [200...200, 400...499]
         request.settings.contains = "ready"
+        request.settings.socket = "/run/a.sock"
+        request.settings.proxy = "http://a:1"
+        request.settings.body = "{}"
+        request.settings.matches = "a+"
+        request.settings.credentials = [CredentialField(field: "A", name: "b")]
+        request.settings.expires = .seconds(60)
+        let path = try #require(JSONPath(#".a."b c"[0]"#))
+        for equals in [nil, JSONScalar.text(""), .text("x"), .number(1.5), .flag(false), .flag(true), .null] {
+            request.settings.json = JSONExpectation(path: path, equals: equals)
+            #expect(try received(request) == request)
+        }
+        request.settings.expires = nil
+        #expect(try received(request) == request)
+    }
+
+    @Test("a handshake arrives unchanged, with the name of the certificate in its URL")
+    func handshake() throws {
+        var settings = CertificateSettings(host: "10.0.0.5", port: 25)
+        settings.name = "mail.example"
+        settings.startTLS = .smtp
+        let request = HTTPRequest(settings, timeout: .seconds(1))
+        #expect(request.settings.url == "smtp://mail.example:25/")
+        #expect(request.handshake?.address == "10.0.0.5:25")
         #expect(try received(request) == request)
     }
 
@@ -30,6 +53,7 @@ import Varlink
         arguments: [
             HTTPOutcome.expected(statusCode: 200, duration: .microseconds(1234)), .unexpected(reason: "gone"),
             .notMade(reason: "no libcurl"),
+            .expected(statusCode: 0, duration: .zero, certificate: CertificateLife(start: 1, end: 2, issuer: "R11")),
         ])
     func answer(_ outcome: HTTPOutcome) throws {
         #expect(try received(outcome) == outcome)

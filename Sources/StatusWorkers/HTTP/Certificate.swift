@@ -4,12 +4,17 @@ import CCurl
 import CLinux
 import Glibc
 
-/// The parts of a certificate that explain a problem, from libcurl's description (`CURLINFO_CERTINFO`).
+/// The parts of a certificate that matter to a check, from libcurl's description (`CURLINFO_CERTINFO`).
 struct Certificate: Equatable {
     /// The host names and addresses for which the certificate is valid.
     var names: [String] = []
-    /// The expiry, in seconds since 1970.
+    /// The first and the last moment at which it is valid, in seconds since 1970.
+    var start: Int?
     var expiry: Int?
+    /// The name of what it certifies, which is an authority for all certificates but the first of a chain.
+    var commonName: String?
+    /// Whether subject and issuer are the same.
+    var isSelfSigned = false
 
     /// Reads a list of `Name:value`.
     init(_ list: UnsafeMutablePointer<curl_slist>?) {
@@ -24,17 +29,21 @@ struct Certificate: Equatable {
 
     /// Reads lines of `Name:value`.
     init(_ lines: [String]) {
-        var commonName: String?
+        var (subject, issuer): (String?, String?)
         for line in lines {
             guard let colon = line.firstIndex(of: ":") else { continue }
             let value = String(line[line.index(after: colon)...])
             switch line[..<colon] {
             case "X509v3 Subject Alternative Name": names = Self.alternativeNames(value)
-            case "Subject": commonName = Self.commonName(value)
+            case "Subject": subject = value
+            case "Issuer": issuer = value
+            case "Start date": start = Self.time(value)
             case "Expire date": expiry = Self.time(value)
             default: break
             }
         }
+        commonName = subject.flatMap(Self.commonName)
+        isSelfSigned = subject != nil && subject == issuer
         // Old certificates have no other name.
         if names.isEmpty, let commonName { names = [commonName] }
     }

@@ -132,7 +132,7 @@ func openCallback(
     let bytes = UnsafeRawBufferPointer(start: UnsafeRawPointer(address) + offset, count: Int(address.pointee.addrlen))
     let target = InternetAddress(copying: bytes)
     // libcurl reports the last error, which would hide that of an address that this host can reach.
-    if let error = target.sourceError {
+    if address.pointee.family != AF_UNIX, let error = target.sourceError {
         transfer.noteSocket(to: target, error: error)
         return CURL_SOCKET_BAD
     }

@@ -46,6 +46,25 @@ final class CurlLibrary {
         functions.pointee.easy_strerror(code).map { String(cString: $0) } ?? "error \(code.rawValue)"
     }
 
+    /// Returns scheme, host and port of a URL, or of what a reference in it leads to; nil if one is invalid.
+    func origin(of url: String, _ reference: String? = nil) -> [String]? {
+        let handle = functions.pointee.url()
+        defer { functions.pointee.url_cleanup(handle) }
+        // As libcurl reads the target of a redirect.
+        let flags = UInt32(CURLU_URLENCODE | CURLU_ALLOW_SPACE)
+        for text in [url] + (reference.map { [$0] } ?? [])
+        where functions.pointee.url_set(handle, CURLUPART_URL, text, flags) != CURLUE_OK { return nil }
+        var parts: [String] = []
+        for part in [CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT] {
+            var text: UnsafeMutablePointer<CChar>?
+            guard functions.pointee.url_get(handle, part, &text, UInt32(CURLU_DEFAULT_PORT)) == CURLUE_OK, let text
+            else { return nil }
+            parts.append(String(cString: text).lowercased())
+            functions.pointee.free(text)
+        }
+        return parts
+    }
+
     /// Returns a part of a URL; nil if the URL is invalid or has no such part.
     func part(_ part: CURLUPart, of url: String) -> String? {
         let handle = functions.pointee.url()

@@ -30,7 +30,9 @@ final class HTTPClient {
             let lifetime = try authorities.lifetime(for: request)
             let transfer = try HTTPTransfer(request, authoritiesLifetime: lifetime, curl)
             let code = try run(transfer, within: request.timeout)
-            guard let problem = transfer.certificateProblem(code) else { return transfer.outcome(code) }
+            guard let problem = transfer.certificateProblem(code) else {
+                return transfer.outcome(code).with(transfer.certificateLife)
+            }
             let certificates = problem.isInCertificate ? inspect(transfer) : []
             return HTTPOutcome.unexpected(reason: problem.reason(for: transfer.lastHost, certificates))
                 .after(transfer.redirect)

@@ -40,7 +40,9 @@ extension HTTPTransfer {
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR: transferReason(code)
         case CURLE_TOO_MANY_REDIRECTS: "too many redirects (\(request.redirects))"
         case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: addressReason(code)
-        case CURLE_WEIRD_SERVER_REPLY: "the response is not HTTP"
+        case CURLE_WEIRD_SERVER_REPLY where request.handshake == nil: "the response is not HTTP"
+        case CURLE_USE_SSL_FAILED: "the server does not offer STARTTLS"
+        case CURLE_PROXY: "proxy: \(handle.text(of: code).asPhrase)"
         case CURLE_GOT_NOTHING: Self.closedUnanswered
         case CURLE_PARTIAL_FILE: Self.closedWithin
         case CURLE_BAD_CONTENT_ENCODING: encodingReason(code)
@@ -59,15 +61,15 @@ extension HTTPTransfer {
             return "\(unexpectedCode), and its header was not complete within \(time)"
         }
         if hasBegun { return "the response was not complete within \(time)" }
-        return isFound ? "no answer within \(time)" : "\(FailedLookUp(host: lastHost, unansweredFor: time))"
+        return isFound ? "no answer within \(time)" : "\(FailedLookUp(host: lookedUpHost, unansweredFor: time))"
     }
 
     /// The reason why the last host cannot be looked up.
     private var lookUpReason: String {
-        switch HostLookup.result(lastHost, within: timeLeft) {
-        case nil: "\(FailedLookUp(host: lastHost, unansweredFor: TimeSpan.text(request.timeout)))"
-        case 0: "cannot look up host \(lastHost)"
-        case let failure?: "\(FailedLookUp(host: lastHost, failure))"
+        switch HostLookup.result(lookedUpHost, within: timeLeft) {
+        case nil: "\(FailedLookUp(host: lookedUpHost, unansweredFor: TimeSpan.text(request.timeout)))"
+        case 0: "cannot look up host \(lookedUpHost)"
+        case let failure?: "\(FailedLookUp(host: lookedUpHost, failure))"
         }
     }
 
@@ -101,7 +103,33 @@ extension HTTPTransfer {
     /// The system's error text for the last attempt to connect, or else libcurl's text.
     private var connectionReason: String {
         let number = connectionError
-        return number > 0 ? Self.phrase(number) : handle.text(of: CURLE_COULDNT_CONNECT).asPhrase
+        let reason = systemReason(number)
+        return request.proxy == nil ? reason : "cannot connect to the proxy: \(reason)"
+    }
+
+    private func systemReason(_ number: Int32) -> String {
+        number > 0 ? Self.phrase(number) : handle.text(of: CURLE_COULDNT_CONNECT).asPhrase
+    }
+
+    /// The reason why the request's socket cannot be connected to; nil if that did not fail.
+    ///
+    /// A missing permission is no fault of the server, and what the sandbox hides may work.
+    func socketFailure(_ code: CURLcode) -> HTTPFailure? {
+        guard let socket = request.socket, code == CURLE_COULDNT_CONNECT else { return nil }
+        if let reason = HiddenFolders.current.reason(for: socket) {
+            return HTTPFailure(reason: "cannot connect to \(socket): \(reason)", isLocal: true)
+        }
+        let number = connectionError
+        guard number == EACCES || number == EPERM else {
+            return HTTPFailure(reason: "cannot connect to \(socket): \(systemReason(number))")
+        }
+        var status = stat()
+        let isForGroup = stat(socket, &status) == 0 && status.st_mode & S_IWGRP != 0
+        let group = isForGroup ? getgrgid(status.st_gid).map { String(cString: $0.pointee.gr_name) } : nil
+        let advice =
+            group.map { "; add SupplementaryGroups=\($0) by “systemctl edit statusd”, and restart it" } ?? ""
+        let reason = SystemErrorText.text(of: EACCES).asPhrase
+        return HTTPFailure(reason: "cannot connect to \(socket): \(reason)\(advice)", isLocal: true)
     }
 
     private var connectionError: Int32 {
@@ -142,7 +170,9 @@ extension HTTPTransfer {
         if text.contains("unexpected eof while reading") {
             return handle.number(CURLINFO_HEADER_SIZE) == 0 ? Self.closedUnanswered : Self.closedWithin
         }
-        return lastPart(of: code).asPhrase
+        // libcurl's text for a mail server that has closed the connection; the number means nothing.
+        if text.hasPrefix("response reading failed") { return "connection closed" }
+        return text.hasPrefix("CONNECT tunnel failed") ? "proxy: \(text)" : lastPart(of: code).asPhrase
     }
 
     /// Returns libcurl's text after `Recv failure: ` or `error:0A00010B:SSL routines::`.

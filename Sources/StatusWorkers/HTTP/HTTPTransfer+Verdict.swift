@@ -4,6 +4,7 @@ import CCurl
 import Glibc
 import SourceKinds
 import StatusModel
+import StatusSupport
 
 extension HTTPTransfer {
     var statusCode: Int { handle.number(CURLINFO_RESPONSE_CODE) }
@@ -40,7 +41,7 @@ extension HTTPTransfer {
             decide(.unexpected(reason: unexpectedCode))
         } else if hasCoding {
             decide(.unexpected(reason: Self.unrequestedCoding))
-        } else if request.contains == nil {
+        } else if !request.settings.judgesBody {
             decideAsExpected()
         }
     }
@@ -54,17 +55,56 @@ extension HTTPTransfer {
     /// - Parameter isComplete: whether no more of the body will be received.
     @discardableResult
     func judgeBody(isComplete: Bool = false) -> SuspendingClock.Instant? {
-        guard verdict == nil, let text = request.contains else { return verdict?.time }
-        if Self.contains(body, text, from: searched - text.utf8.count + 1) {
+        guard verdict == nil, request.settings.judgesBody else { return verdict?.time }
+        if let text = request.contains, !isTextFound {
+            isTextFound = Self.contains(body, text, from: searched - text.utf8.count + 1)
+            searched = body.count
+        }
+        let hasText = request.contains == nil || isTextFound
+        if hasText, !request.settings.needsWholeBody {
             decideAsExpected()
         } else if isComplete {
-            let searched = isBodyCut ? "the first \(Self.bodyLimit / 1024) KiB of the response" : "the response"
-            let encoding = request.settings.sends("Accept-Encoding") ? nil : contentEncoding
-            let reason = encoding.map { ", whose content encoding \($0) was not requested" } ?? ""
-            decide(.unexpected(reason: "expected “\(text)”, not found in \(searched)\(reason)"))
+            if let failure = hasText ? bodyFailure : missingText {
+                decide(failure.outcome)
+            } else {
+                decideAsExpected()
+            }
         }
-        searched = body.count
         return verdict?.time
+    }
+
+    private var missingText: HTTPFailure? {
+        request.contains.map { HTTPFailure(reason: "expected “\($0)”, not found in \(whatWasSearched)") }
+    }
+
+    /// What the body was, with its encoding if that may be why something was not found.
+    private var whatWasSearched: String {
+        let searched = isBodyCut ? "the first \(Self.bodyLimit / 1024) KiB of the response" : "the response"
+        let encoding = request.settings.sends("Accept-Encoding") ? nil : contentEncoding
+        return searched + (encoding.map { ", whose content encoding \($0) was not requested" } ?? "")
+    }
+
+    /// The reason why a complete body does not have what `matches` and `json` expect; nil if it has.
+    private var bodyFailure: HTTPFailure? {
+        if let pattern = request.matches, let failure = failure(toMatch: pattern) { return failure }
+        guard let json = request.json else { return nil }
+        if isBodyCut { return HTTPFailure(reason: "the response is larger than \(Self.bodyLimit / 1024) KiB") }
+        return JSONFinding(json.path, in: body).problem(expecting: json).map { HTTPFailure(reason: $0) }
+    }
+
+    private func failure(toMatch pattern: String) -> HTTPFailure? {
+        do throws(RegularExpression.Failure) {
+            if try RegularExpression(pattern).matches(body) { return nil }
+            return HTTPFailure(reason: "“\(pattern)” does not match \(whatWasSearched)")
+        } catch {
+            let reason =
+                switch error {
+                case .invalid(let reason): "“matches” is not a regular expression: \(reason)"
+                case .tooExpensive(let reason): "the regular expression of “matches” \(reason); make it simpler"
+                case .unavailable(let reason): reason
+                }
+            return HTTPFailure(reason: reason, isLocal: true)
+        }
     }
 
     /// Returns the outcome of a transfer that the certificate did not end.
@@ -90,11 +130,13 @@ extension HTTPTransfer {
     }
 
     private func result(_ code: CURLcode) -> HTTPOutcome {
+        if request.handshake != nil, code == CURLE_OK { return .expected(statusCode: 0, duration: .now - began) }
         let isComplete = code == CURLE_OK || code == CURLE_WRITE_ERROR && isBodyCut
         // libcurl treats a closed connection like the end of the header.
         if isComplete, isHeaderComplete, verdict == nil { judgeHeader() }
         judgeBody(isComplete: isComplete && isHeaderComplete)
         if let verdict { return verdict.outcome }
+        if let failure = socketFailure(code) { return failure.outcome }
         if let shortage = shortage(code) { return HTTPFailure(reason: shortage, isLocal: true).outcome }
         return HTTPFailure(reason: reason(code), isLocal: code == CURLE_SSL_CACERT_BADFILE).outcome
     }

@@ -17,9 +17,12 @@ final class HTTPTransfer {
     private(set) var attempts: ConnectionAttempts?
     /// The outcome that the rest of the response cannot change, if any.
     var verdict: (outcome: HTTPOutcome, time: SuspendingClock.Instant)?
+    /// The header fields with credentials.
+    let secrets: [String]
     private(set) var body: [UInt8] = []
-    /// How many bytes of the body have been searched.
+    /// How many bytes of the body have been searched, and whether that found the text.
     var searched = 0
+    var isTextFound = false
     private(set) var isBodyCut = false
     private var headerBytes = 0
     private(set) var isHeaderComplete = false
@@ -44,10 +47,12 @@ final class HTTPTransfer {
     ///   read them.
     init(_ request: HTTPRequest, authoritiesLifetime: Int, _ curl: CurlLibrary) throws(HTTPFailure) {
         self.request = request
+        secrets = try Credentials.fields(request.credentials)
         handle = try CurlHandle(curl)
         setConnection()
         setTrust(authoritiesLifetime)
-        setRequest()
+        if request.expires != nil { handle.set(CURLOPT_CERTINFO, 1) }
+        if request.handshake == nil { setRequest() }
         guard handle.isComplete else { throw HTTPFailure(reason: "cannot make the request", isLocal: true) }
     }
 
@@ -55,7 +60,10 @@ final class HTTPTransfer {
     ///
     /// It verifies nothing and sends no request.
     init(inspecting failed: HTTPTransfer, timeout: Duration) throws(HTTPFailure) {
-        request = HTTPRequest(HTTPSettings(url: failed.lastURL), timeout: timeout)
+        var request = failed.request
+        (request.settings.url, request.timeout) = (failed.lastURL, timeout)
+        self.request = request
+        secrets = []
         handle = try CurlHandle(failed.handle.curl)
         setConnection()
         handle.set(CURLOPT_SSL_VERIFYPEER, 0)
@@ -64,81 +72,10 @@ final class HTTPTransfer {
         handle.set(CURLOPT_CERTINFO, 1)
         // The name may have several addresses; use the same one.
         let address = failed.handle.string(CURLINFO_PRIMARY_IP)
-        if !address.isEmpty {
+        if !address.isEmpty, request.socket == nil, request.proxy == nil {
             handle.set(CURLOPT_CONNECT_TO, [address.contains(":") ? "::[\(address)]:" : "::\(address):"])
         }
         guard handle.isComplete else { throw HTTPFailure(reason: "cannot read the certificate") }
-    }
-
-    // MARK: Sending
-
-    /// Sets the options of a new connection that reuses nothing from earlier checks, which could hide a problem.
-    private func setConnection() {
-        handle.setCallbacks(for: self)
-        handle.set(CURLOPT_URL, request.url)
-        handle.set(CURLOPT_NOSIGNAL, 1)
-        // Otherwise a hanging resolver delays the end of the transfer.
-        handle.set(CURLOPT_QUICK_EXIT, 1)
-        handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
-        // A redirect must not cause an unencrypted request.
-        handle.set(CURLOPT_REDIR_PROTOCOLS_STR, request.isSecure ? "https" : "http,https")
-        handle.set(CURLOPT_PROXY, "")
-        // libcurl 7.88 reads HTTP/2 without checking its timeout.
-        handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-        // In a finite-field Diffie-Hellman exchange, the server chooses the group; one of 10,000 bits takes a second.
-        handle.set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT:!kDHE")
-        handle.set(CURLOPT_SSL_EC_CURVES, "X25519:P-256:P-384:P-521")
-        // 0 means no limit.
-        handle.set(CURLOPT_TIMEOUT_MS, max(1, Int(request.timeout / .milliseconds(1))))
-        handle.set(CURLOPT_FRESH_CONNECT, 1)
-        handle.set(CURLOPT_FORBID_REUSE, 1)
-        handle.set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
-        // In a resumed session, the server does not send its certificate, which may have expired.
-        handle.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
-    }
-
-    private func setTrust(_ authoritiesLifetime: Int) {
-        handle.set(CURLOPT_SSL_VERIFYPEER, 1)
-        handle.set(CURLOPT_SSL_VERIFYHOST, 2)
-        if let file = request.certificateAuthority { handle.set(CURLOPT_CAINFO, file) }
-        // Otherwise libcurl also uses the system's directory. That would weaken the request's own file. It adds nothing
-        // to the system's file, but would prevent libcurl from keeping the authorities.
-        if request.certificateAuthority != nil || handle.curl.authoritiesFile != nil {
-            handle.set(CURLOPT_CAPATH, nil as String?)
-        }
-        handle.set(CURLOPT_CA_CACHE_TIMEOUT, authoritiesLifetime)
-    }
-
-    private func setRequest() {
-        handle.set(CURLOPT_USERAGENT, request.userAgent)
-        setMethod()
-        var headers = request.headers
-        // libcurl would add the type of a form; a later line still sets another type.
-        if Self.methodsWithBody.contains(request.method) { headers.insert("Content-Type:", at: 0) }
-        // libcurl sends a field without a value only if it ends in a semicolon.
-        handle.set(CURLOPT_HTTPHEADER, headers.map { $0.hasSuffix(": ") ? $0.dropLast(2) + ";" : $0 })
-        // All encodings that libcurl knows; the request names those that are configured.
-        if request.settings.sends("Accept-Encoding") { handle.set(CURLOPT_ACCEPT_ENCODING, "") }
-        // Keeps the cookies of this transfer. libcurl would send them next to configured ones, in a second field.
-        if !request.settings.sends("Cookie") { handle.set(CURLOPT_COOKIEFILE, "") }
-        handle.set(CURLOPT_FOLLOWLOCATION, request.redirects > 0 ? 1 : 0)
-        handle.set(CURLOPT_MAXREDIRS, max(0, request.redirects))
-    }
-
-    /// The methods for which a missing body is announced as an empty one (RFC 9110, section 8.6).
-    private static let methodsWithBody: Set = ["POST", "PUT", "PATCH"]
-
-    private func setMethod() {
-        switch request.method {
-        case "GET": handle.set(CURLOPT_HTTPGET, 1)
-        case "HEAD": handle.set(CURLOPT_NOBODY, 1)
-        case "POST": handle.set(CURLOPT_COPYPOSTFIELDS, "")
-        default:
-            if Self.methodsWithBody.contains(request.method) { handle.set(CURLOPT_COPYPOSTFIELDS, "") }
-            // Only POST becomes GET after 301 and 302.
-            handle.set(CURLOPT_POSTREDIR, Int(CURL_REDIR_POST_301 | CURL_REDIR_POST_302))
-            handle.set(CURLOPT_CUSTOMREQUEST, request.method)
-        }
     }
 
     /// Records that libcurl requested a socket for an address, and its error; 0 for none.
@@ -170,6 +107,9 @@ final class HTTPTransfer {
             isHeaderComplete = true
             // A GET follows (RFC 9110, section 15.4.4), but libcurl would repeat a method that it does not know.
             if statusCode == 303 { handle.set(CURLOPT_CUSTOMREQUEST, nil as String?) }
+            if follows(statusCode), !request.credentials.isEmpty, !redirectsToSameOrigin {
+                setHeaders(withCredentials: false)
+            }
             if !isIntermediate {
                 judgeHeader()
                 // libcurl would decode it, and a few bytes could expand to any number.
@@ -179,11 +119,31 @@ final class HTTPTransfer {
         return isHeaderTooLarge ? 0 : line.count
     }
 
+    /// Whether a redirect certainly leads to the same host and port.
+    ///
+    /// Otherwise libcurl withholds only `Authorization` and `Cookie`.
+    private var redirectsToSameOrigin: Bool {
+        guard let origin = handle.curl.origin(of: lastURL) else { return false }
+        return handle.values(of: "Location").allSatisfy { handle.curl.origin(of: lastURL, $0) == origin }
+    }
+
     /// The last URL, after redirects.
     var lastURL: String {
         let url = handle.string(CURLINFO_EFFECTIVE_URL)
         return url.isEmpty ? request.url : url
     }
 
+    /// The host in the last URL, for which the certificate must be valid.
     var lastHost: String { handle.curl.part(CURLUPART_HOST, of: lastURL) ?? lastURL }
+
+    /// The host that was looked up last.
+    var lookedUpHost: String {
+        guard let handshake = request.handshake else { return lastHost }
+        return handle.curl.part(CURLUPART_HOST, of: "https://\(handshake.address)/") ?? lastHost
+    }
+
+    /// The certificate that expires first, of those of the last host; nil if it was not requested.
+    var certificateLife: CertificateLife? {
+        request.expires == nil ? nil : CertificateLife(handle.certificates, now: time(nil))
+    }
 }

@@ -17,6 +17,7 @@ struct FuzzTarget: Sendable {
         FuzzTarget(name: "plugin", check: PluginFuzzing.check),
         FuzzTarget(name: "dns", check: DNSFuzzing.check),
         FuzzTarget(name: "configuration", check: ConfigurationFuzzing.check),
+        FuzzTarget(name: "response", check: ResponseFuzzing.check),
         FuzzTarget(name: "rows", check: RowFuzzing.check),
     ]
 }

@@ -31,6 +31,99 @@ import Testing
         #expect(site.requirements == [.library("libcurl.so.4", package: "libcurl4"), .readableFile("/etc/ca.pem")])
     }
 
+    @Test("settings of the socket, the body and the credentials are read")
+    func readsMore() throws {
+        var container = HTTPSettings(url: "http://localhost/containers/web/json")
+        container.socket = "/run/docker.sock"
+        container.body = "{}"
+        container.method = "POST"
+        container.matches = "a+"
+        container.json = JSONExpectation(
+            path: try #require(JSONPath(".State.Health.Status")), equals: .text("healthy"))
+        container.credentials = [CredentialField(field: "Authorization", name: "api")]
+        container.headers = ["Accept: text/plain"]
+        container.expires = nil
+        let (settings, problems) = try HTTPSettings.read(
+            """
+            http:
+              url: http://localhost/containers/web/json
+              socket: /run/docker.sock
+              body: "{}"
+              matches: a+
+              json: { path: .State.Health.Status, equals: healthy }
+              headers: { Authorization: { credential: api }, Accept: text/plain }
+              expires: 0
+            """)
+        #expect(settings == container)
+        #expect(problems == [])
+        #expect(container.sends("authorization"))
+        #expect(container.requirements.contains(.connectableSocket("/run/docker.sock")))
+        #expect(container.requirements.contains(.library("libpcre2-8.so.0", package: "libpcre2-8-0")))
+    }
+
+    @Test(
+        "a scalar of YAML is the value that it has in JSON",
+        arguments: [
+            ("healthy", JSONScalar.text("healthy")), ("3", .number(3)), ("'3'", .text("3")), ("-1.5e2", .number(-150)),
+            ("true", .flag(true)), ("'true'", .text("true")), ("on", .text("on")), ("null", .null), ("~", .null),
+            ("'null'", .text("null")), ("0x10", .text("0x10")), ("inf", .text("inf")), ("''", .text("")),
+        ] as [(String, JSONScalar)])
+    func scalars(_ text: String, _ scalar: JSONScalar) throws {
+        #expect(
+            try HTTPSettings.read("http: { url: http://a, json: { path: .a, equals: \(text) } }").settings?.json?.equals
+                == scalar)
+    }
+
+    @Test(
+        "a path is read as by jq",
+        arguments: [
+            (".", []), (".a", [.member("a")]), (".a-b.c", [.member("a-b"), .member("c")]),
+            (".a[0][12]", [.member("a"), .element(0), .element(12)]), (".[0].b", [.element(0), .member("b")]),
+            (#"."x y"."q\"\\""#, [.member("x y"), .member(#"q"\"#)]), (#".a["b.c"]"#, [.member("a"), .member("b.c")]),
+        ] as [(String, [JSONPath.Step])])
+    func paths(_ text: String, _ steps: [JSONPath.Step]) {
+        #expect(JSONPath(text)?.steps == steps)
+    }
+
+    @Test(
+        "another path is refused",
+        arguments: [
+            "", "a", "..", ".a.", ".a[", ".a[]", ".a[x]", ".a[-1]", ".a[0", #".""#, #".a"b""#, ".a b",
+            ".a[99999999999999999999]",
+            String(repeating: ".a", count: 31),
+        ])
+    func wrongPaths(_ text: String) {
+        #expect(JSONPath(text) == nil)
+    }
+
+    @Test("each setting is part of the subject, which is as before without new ones")
+    func subject() throws {
+        let site = HTTPSettings(url: "http://a")
+        #expect(site.subjectParts == ["http://a", "GET", "200-299", "", "5"])
+        let changes: [(inout HTTPSettings) -> Void] = [
+            { $0.socket = "/a" }, { $0.proxy = "http://a:1" }, { $0.body = "a" }, { $0.matches = "a" },
+            { $0.json = JSONPath(".a").map { JSONExpectation(path: $0) } }, { $0.expires = nil },
+            { $0.expires = .seconds(1) }, { $0.credentials = [CredentialField(field: "A", name: "b")] },
+        ]
+        var seen: Set = [site.subjectParts]
+        for change in changes {
+            var changed = site
+            change(&changed)
+            #expect(seen.insert(changed.subjectParts).inserted)
+        }
+    }
+
+    @Test("an error about a proxy or a header does not show the value, which may be secret")
+    func secrets() {
+        for entry in [
+            "proxy: 'ftp://u:secret@a:1'", "proxy: 'http://u:secret@a'", "headers: { A: \"secret\\nb\" }",
+            "headers: { A: { credential: ../secret } }",
+        ] {
+            let problem = #expect(throws: Problem.self) { try HTTPSettings.read("http: { url: http://a, \(entry) }") }
+            #expect(problem?.reason.contains("secret") == false)
+        }
+    }
+
     @Test(
         "invalid settings are refused",
         arguments: [

@@ -5,9 +5,11 @@ listens on a port or socket of its own until the `with` block ends."""
 import contextlib
 import datetime
 import http.server
+import json
 import os
 import pathlib
 import socket
+import socketserver
 import ssl
 import subprocess
 import tempfile
@@ -117,6 +119,33 @@ def listener(handle=None, address="127.0.0.1"):
                 connection.close()
 
 
+@contextlib.contextmanager
+def containers(states, folder="/tmp"):
+    """An HTTP server on a Unix socket that answers with the health of containers as Podman and Docker do; yields its path."""
+    class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+        daemon_threads = True
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            name = self.rfile.readline().split()[1].decode().split("/")[2]
+            while self.rfile.readline().strip():
+                pass
+            health = {"Status": states.get(name), "Log": [{"ExitCode": 0}]}
+            code, body = (200, {"Name": f"/{name}", "State": {"Status": "running", "Health": health}}) if name in states else (404, {"message": "no container"})
+            text = json.dumps(body)
+            self.wfile.write(f"HTTP/1.1 {code} Text\r\nContent-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode())
+
+    with tempfile.TemporaryDirectory(prefix="engine-", dir=folder) as own:
+        os.chmod(own, 0o755)
+        path = f"{own}/engine.sock"
+        with Server(path, Handler) as server:
+            threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+            try:
+                yield path
+            finally:
+                server.shutdown()
+
+
 def refused_port():
     """A port that nobody listens on."""
     with socket.socket() as server:
@@ -174,20 +203,22 @@ commonName = supplied
                       "30", "-subj", f"/CN={common_name}", "-addext", f"subjectAltName=DNS:{common_name.split()[-1]}")
         return self._together(name)
 
-    def make(self, name, names="DNS:localhost,IP:127.0.0.1,IP:::1", first_day=-1, last_day=20):
-        """A certificate for `names`, valid between these days from now."""
+    def make(self, name, names="DNS:localhost,IP:127.0.0.1,IP:::1", first_day=-1, last_day=20, issuer=None, is_issuer=False):
+        """A certificate for `names`, valid between these days from now. With `issuer`, the name of one made with `is_issuer`, the
+        file has both."""
         self._openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj",
-                      f"/CN={name}", "-addext", f"subjectAltName={names}")
+                      f"/CN={name}", "-addext", f"subjectAltName={names}", *(("-addext", "basicConstraints=CA:TRUE") if is_issuer else ()))
         now = datetime.datetime.now(datetime.timezone.utc)
         # An hour into the day, so that the number of whole days since does not depend on the time of day.
         begin, end = (f"{now + datetime.timedelta(days=day, hours=-1):%Y%m%d%H%M%SZ}" for day in (first_day, last_day))
-        self._openssl("ca", "-batch", "-notext", "-config", "ca.cnf", "-cert", "ca.crt", "-keyfile", "ca.key", "-in",
+        self._openssl("ca", "-batch", "-notext", "-config", "ca.cnf", "-cert", f"{issuer or 'ca'}.crt", "-keyfile", f"{issuer or 'ca'}.key", "-in",
                       f"{name}.csr", "-out", f"{name}.crt", "-startdate", begin, "-enddate", end)
-        return self._together(name)
+        return self._together(name, issuer)
 
-    def _together(self, name):
+    def _together(self, name, issuer=None):
         path = self.folder / f"{name}.pem"
-        path.write_text((self.folder / f"{name}.crt").read_text() + (self.folder / f"{name}.key").read_text())
+        files = [f"{name}.crt", *([f"{issuer}.crt"] if issuer else []), f"{name}.key"]
+        path.write_text("".join((self.folder / file).read_text() for file in files))
         path.chmod(0o644)
         return str(path)
 

@@ -4,6 +4,7 @@
 import json
 import pathlib
 import re
+import socket
 
 from harness.daemon import STATUSCTL, Daemon, environment, run
 from harness.expect import equal
@@ -139,7 +140,12 @@ def silent(daemon, configuration, what):
     """Requires that verify finds nothing in a configuration."""
     authorities = daemon.folder / "ca.pem"
     authorities.touch()
-    installed = {"/etc/statusd/ca.pem": authorities, "/usr/lib/statusd/alerts": PROJECT / "packaging/alerts"}
+    engine = daemon.folder / "engine.sock"
+    if not engine.exists():
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(engine))
+    installed = {"/etc/statusd/ca.pem": authorities, "/usr/lib/statusd/alerts": PROJECT / "packaging/alerts",
+                 "/run/docker.sock": engine, "/run/podman/podman.sock": engine}
     for path, here in installed.items():
         configuration = configuration.replace(path, str(here))
     daemon.file.write_text(configuration)

@@ -42,6 +42,14 @@ MISTAKES = {
     "exec: [/a], timeout: 1x": "must be a time", "exec: [/a], failures: 0": "whole number", "exec: [/a], successes: few": "whole number",
     "http: { url: http://a, contains: '' }": "“contains” must not be empty", "http: { url: http://a, headers: { 'a b': c } }": "must be letters, digits and hyphens",
     "http: { url: http://a, headers: { 'a:b': c } }": "write a space after the colon", "exec: [/a, [b]]": "each part of “exec” must be text",
+    "http: { url: http://a, socket: docker.sock }": "absolute path of a Unix socket", "http: { url: http://a, socket: /" + 107 * "a" + " }": "at most 107 bytes",
+    "http: { url: http://a, json: a }": "must be a path", "http: { url: http://a, json: { equals: 1 } }": "requires “path”", "http: { url: http://a, json: { path: .a, equals: [1] } }": "“equals” must be text, a number",
+    "http: { url: http://a, matches: '(a' }": "is not a regular expression: missing closing parenthesis (at character 3)", "http: { url: http://a, matches: " + 4097 * "a" + " }": "longer than 4 KiB",
+    "http: { url: http://a, method: HEAD, json: .a }": "“json” cannot be combined with HEAD", "http: { url: http://a, method: HEAD, body: a }": "“body” cannot be combined with HEAD",
+    "http: { url: http://a, headers: { A: { file: /a } } }": "{ credential: NAME }", "http: { url: http://a, headers: { A: { credential: a/b } } }": "{ credential: NAME }",
+    "http: { url: http://a, proxy: proxy:3128 }": "“proxy” must be a URL", "http: { url: http://a, proxy: 'http://proxy' }": "“proxy” must be a URL", "http: { url: http://a, socket: /a, proxy: 'http://a:1' }": "cannot be combined with “socket”",
+    "http: { url: https://a, expires: soon }": "must be a time from 1min to 3650d", "certificate: 'a:0'": "HOST or HOST:PORT", "certificate: https://a": "HOST or HOST:PORT", "certificate: müller.example": "write it as xn--",
+    "certificate: { name: a }": "requires “host”", "certificate: { host: a, starttls: ldap }": "must be smtp, imap or pop3", "certificate: { host: a, name: 'a:443' }": "the name or address in the certificate", "certificate: { host: a, expires: false }": "must be a time from 1min to 3650d",
     "push: true, unit: a": "several sources", "description: nothing else": "has no source",
 }
 """Possible entries of a server, and verify's message about each."""
@@ -51,6 +59,8 @@ WARNINGS = {
     "exec: [/bin/true], runtime: 1h": "it applies to unit and units",
     "notify: true, failures: 2": "does not apply to “notify”", "exec: [/bin/true], interval: 1h, ttl: 66min": "stale before the next check",
     "http: { url: http://a, boddy: x }": "unknown key “boddy” in “http” is ignored", "file: { path: /a, ago: 1h }": "unknown key “ago” in “file” is ignored",
+    "http: { url: http://a, json: { path: .a, equal: 1 } }": "unknown key “equal” in “json” is ignored", "http: { url: http://a, socket: /nosuchfolder/a }": "cannot connect to /nosuchfolder/a: No such file or directory",
+    "http: { url: http://a, status: 204, matches: a }": "“matches” never holds", "certificate: { host: a, expire: 1d }": "unknown key “expire” in “certificate” is ignored",
     "file: /nosuchfolder/a": "cannot enter /nosuchfolder/: No such file or directory", "push: true, colour: red": "unknown key “colour” is ignored",
     "disk: { path: /, warn: 80% }": "unknown key “warn” in “disk” is ignored; did you mean “warning”?", "disk: /nosuchfolder/a": "cannot enter /nosuchfolder/",
     "process: { name: a, user: no-such-user }": "unknown user “no-such-user”", "memory: { warn: 80% }": "unknown key “warn” in “memory”",

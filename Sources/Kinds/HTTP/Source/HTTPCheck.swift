@@ -4,6 +4,7 @@ import EventLoopIO
 import Logging
 public import SourceKinds
 import StatusModel
+import StatusMonitor
 import StatusWorkers
 
 /// `http: { url: … }`: checks whether an HTTP server answers as expected, and how quickly.
@@ -38,11 +39,31 @@ struct HTTPCheck: Check {
 
     private func judge(_ outcome: HTTPOutcome) throws -> CheckResult {
         switch outcome {
-        case .expected(let statusCode, let duration):
-            CheckResult(.ok, "HTTP \(statusCode)", latency: Latency(duration, slow: request.slow))
-        case .unexpected(let reason): CheckResult(.critical, reason)
+        case .expected(let statusCode, let duration, let certificate):
+            let expiry = certificate.flatMap { life in
+                request.expires.map { ExpiryJudgement(life, expires: $0, now: Moment.now().wall) }
+            }
+            let latency = Latency(duration, slow: request.slow)
+            if request.handshake != nil { return try judge(expiry, latency) }
+            return judge("HTTP \(statusCode)", expiry, latency)
+        case .unexpected(let reason): return CheckResult(.critical, reason)
         case .notMade(let reason): throw CheckFailure(reason)
         }
+    }
+
+    /// Judges a handshake.
+    private func judge(_ expiry: ExpiryJudgement?, _ latency: Latency) throws -> CheckResult {
+        guard let expiry else { throw CheckFailure("cannot read the expiry date of the certificate") }
+        let text = (expiry.issuer.map { "\($0) " } ?? "") + expiry.text
+        return expiry.result(text, latency)
+    }
+
+    /// Judges a response; its certificate is only mentioned if it expires soon.
+    private func judge(_ text: String, _ expiry: ExpiryJudgement?, _ latency: Latency) -> CheckResult {
+        guard let expiry, expiry.level != .ok else {
+            return CheckResult(.ok, text, latency: latency, values: expiry.map { [$0.value] } ?? [])
+        }
+        return expiry.result("\(text); \(expiry.issuer ?? "certificate") \(expiry.text)", latency)
     }
 
     /// A hint that the disk of the request's file may be the cause, if the request has a file.

@@ -42,6 +42,9 @@ public enum SourceRequirement: Equatable, Sendable {
     /// A path that the sandbox does not hide from the daemon; it need not exist.
     case visiblePath(String)
     /// The name or ID of a user who may send to the server's notify socket.
+    /// A Unix socket to which the daemon can connect.
+    case connectableSocket(String)
+    /// The name or ID of a user.
     case user(String)
     /// The name or ID of a user who gets no rights.
     case account(String)
@@ -101,6 +104,7 @@ public enum SourceKinds {
         LoadSettings.self,
         ProcessSettings.self,
         HTTPSettings.self,
+        CertificateSettings.self,
     ]
 
     public static let keys = all.map { $0.key }
