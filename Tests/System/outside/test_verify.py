@@ -31,6 +31,9 @@ MISTAKES = {
     "exec: [/a], timeout: 1x": "must be a time", "exec: [/a], failures: 0": "whole number", "exec: [/a], successes: few": "whole number",
     "http: { url: http://a, contains: '' }": "“contains” must not be empty", "http: { url: http://a, headers: { 'a b': c } }": "must be letters, digits and hyphens",
     "http: { url: http://a, headers: { 'a:b': c } }": "write a space after the colon", "exec: [/a, [b]]": "each part of “exec” must be text",
+    "group: web": "must be a list of servers", "group: []": "must be a list of servers", "group: [a b]": "invalid member “a b”",
+    "group: { critical: 1 }": "requires “of”", "group: { of: [a], critical: some }": "must be all, or a number", "group: { of: [a], critical: 2 }": "more than the 1 members",
+    "group: [good, bad]": "must not be a member of itself: bad → bad",
     "push: true, unit: a": "several sources", "description: nothing else": "has no source",
 }
 """Possible entries of a server, and verify's message about each."""
@@ -38,6 +41,7 @@ MISTAKES = {
 WARNINGS = {
     "push: true, interval: 1s": "does not apply to “push”", "unit: a, ttl: 1h": "does not apply to “unit”", "units: failed, ttl: 1h": "does not apply to “units”",
     "exec: [/bin/true], runtime: 1h": "it applies to unit and units",
+    "group: [good], ttl: 1h": "does not apply to “group”", "group: [good], interval: 1s": "does not apply to “group”", "group: [good, god]": "did you mean “good”?",
     "notify: true, failures: 2": "does not apply to “notify”", "exec: [/bin/true], interval: 1h, ttl: 66min": "stale before the next check",
     "http: { url: http://a, boddy: x }": "unknown key “boddy” in “http” is ignored", "file: { path: /a, ago: 1h }": "unknown key “ago” in “file” is ignored",
     "file: /nosuchfolder/a": "cannot enter /nosuchfolder/: No such file or directory", "push: true, colour: red": "unknown key “colour” is ignored",

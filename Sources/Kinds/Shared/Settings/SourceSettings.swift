@@ -31,6 +31,8 @@ public enum SourceDelivery: Sendable {
     case followed
     /// The source checks in each interval.
     case checked
+    /// They follow from the statuses of other servers.
+    case derived
 }
 
 /// Something that a source needs on this host.
@@ -88,6 +90,7 @@ public enum SourceKinds {
         TCPSettings.self,
         FileSettings.self,
         HTTPSettings.self,
+        GroupSettings.self,
     ]
 
     public static let keys = all.map { $0.key }
