@@ -203,7 +203,8 @@ struct ServerReader {
         } else if let kind = key.string.flatMap(SourceKinds.kind) {
             if let source = try read(value, of: kind) { sources.append(source) }
         } else {
-            problems.append(reader.unknown(key, among: Self.keys, of: name))
+            let advice = key.string == "for" ? "write “for” below “\(ServerTemplate.key)”" : nil
+            problems.append(reader.unknown(key, among: Self.keys, of: name, advice: advice))
         }
     }
 
