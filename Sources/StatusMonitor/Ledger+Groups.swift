@@ -38,7 +38,7 @@ extension Ledger {
             let verdict = group.verdict(placeholder: records[place].definition.placeholder)
             guard records[place].take(verdict, isRestored: group.hasRestored, at: now.wall) else { continue }
             var change = append(.changed, at: place)
-            if let update = change.update.take() { effects.groupUpdates.append(update) }
+            if let update = change.update.take() { effects.groupUpdates = (effects.groupUpdates ?? []) + [update] }
             effects.wakes += change.wakes
             effects.isFirstUnsaved = effects.isFirstUnsaved || change.isFirstUnsaved
         }

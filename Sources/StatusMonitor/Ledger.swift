@@ -13,8 +13,8 @@ struct Effects: ~Copyable {
     /// The revision of the change, or the newest one if nothing changed.
     var revision: Int
     var update: ServerUpdate?
-    /// The same of groups that changed because a member did.
-    var groupUpdates: [ServerUpdate] = []
+    /// Those of groups that changed because a member did; nil for none, as after nearly each post.
+    var groupUpdates: [ServerUpdate]?
     var wakes: [WatchWake] = []
     /// When to check for stale statuses, if that is earlier than scheduled.
     var expiry: Duration?
@@ -24,7 +24,7 @@ struct Effects: ~Copyable {
     /// These effects, followed by those of a later change.
     consuming func followed(by later: consuming Effects) -> Effects {
         Effects(
-            revision: later.revision, update: later.update ?? update, groupUpdates: groupUpdates + later.groupUpdates,
+            revision: later.revision, update: later.update ?? update, groupUpdates: later.groupUpdates ?? groupUpdates,
             wakes: wakes + later.wakes,
             expiry: later.expiry ?? expiry, isFirstUnsaved: isFirstUnsaved || later.isFirstUnsaved)
     }

@@ -290,7 +290,7 @@ public final class StatusMonitor: Sendable {
     @discardableResult
     private func perform(_ effects: consuming Effects) -> Int {
         if let post = effects.update.take() { post.server.post(post.update, to: bus) }
-        for post in effects.groupUpdates { post.server.post(post.update, to: bus) }
+        if let posts = effects.groupUpdates { for post in posts { post.server.post(post.update, to: bus) } }
         for wake in effects.wakes { wake.reader(wake.urgency) }
         if let expiry = effects.expiry { onExpiry.withLock { $0 }?(expiry) }
         if effects.isFirstUnsaved { onUnsaved.withLock { $0 }?() }
