@@ -21,7 +21,9 @@ let deque = Target.Dependency.product(name: "DequeModule", package: "swift-colle
 /// Returns a part of each folder in Sources/Kinds: Settings is the configuration of a source (target SourceKinds), and
 /// Source is the code that runs for it (StatusSources).
 func kinds(_ part: String) -> [String] {
-    ["Shared", "Push", "Notify", "Unit", "Units", "Exec", "TCP", "File", "HTTP", "Group"].map { "\($0)/\(part)" }
+    ["Shared", "Push", "Notify", "Unit", "Units", "Exec", "TCP", "File", "HTTP", "Group", "Journal"].map {
+        "\($0)/\(part)"
+    }
 }
 
 // A target imports only targets above it in this list; CONTRIBUTING.md describes the targets.

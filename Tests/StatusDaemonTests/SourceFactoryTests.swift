@@ -35,7 +35,7 @@ import Testing
         let refreshable: [any SourceSettings] = [
             ExecSettings(command: ["/bin/true"]), TCPSettings(host: "127.0.0.1", port: 9), FileSettings(path: "/"),
             HTTPSettings(url: "http://127.0.0.1:9/"), UnitSettings(unit: "a.service"),
-            UnitsSettings(state: .failed),
+            UnitsSettings(state: .failed), JournalSettings(unit: "a.service"),
         ]
         // A new kind must be added here.
         let kinds = refreshable.map { type(of: $0).key } + [PushSettings.key, NotifySettings.key, GroupSettings.key]

@@ -37,10 +37,11 @@ public struct SettingsReader {
     ///
     /// - Parameters:
     ///   - section: the key whose value the mapping is.
-    ///   - keys: the known keys; other keys cause a warning. The first one is required.
+    ///   - keys: the known keys; other keys cause a warning.
+    ///   - isFirstRequired: whether the first of them is required.
     ///   - example: a value of the required key, for messages.
     mutating func readMapping(
-        _ node: YAMLNode, of section: String, keys: [String], example: String,
+        _ node: YAMLNode, of section: String, keys: [String], isFirstRequired: Bool = true, example: String,
         _ read: (String, YAMLNode, inout SettingsReader) throws(Problem) -> Void
     ) throws(Problem) {
         var errors: [Problem] = []
@@ -52,7 +53,7 @@ public struct SettingsReader {
             }
             do throws(Problem) { try read(name, value, &self) } catch { errors.append(error) }
         }
-        if !entries.contains(where: { $0.key.string == keys[0] }) {
+        if isFirstRequired, !entries.contains(where: { $0.key.string == keys[0] }) {
             errors.append(nodes.problem(at: node, "“\(section)” requires “\(keys[0])”, such as \(example)"))
         }
         try throwFirst(of: errors)

@@ -91,6 +91,7 @@ public enum SourceKinds {
         FileSettings.self,
         HTTPSettings.self,
         GroupSettings.self,
+        JournalSettings.self,
     ]
 
     public static let keys = all.map { $0.key }
