@@ -23,7 +23,7 @@ let deque = Target.Dependency.product(name: "DequeModule", package: "swift-colle
 func kinds(_ part: String) -> [String] {
     [
         "Shared", "Push", "Notify", "Unit", "Units", "Exec", "TCP", "Ping", "DNS", "HTTP", "Certificate", "File",
-        "Disk", "Memory", "Pressure", "Load", "Process",
+        "Disk", "Memory", "Pressure", "Load", "Process", "Journal", "Group",
     ].map { "\($0)/\(part)" }
 }
 

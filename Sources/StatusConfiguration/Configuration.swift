@@ -54,6 +54,8 @@ public struct ServerConfiguration: Equatable, Sendable {
     public var alert = AlertRule()
     /// How long a oneshot unit may run (`runtime`); nil for no limit.
     public var runtime: Duration?
+    /// The members of a group that clients can refresh, sorted.
+    public var refreshedMembers: [ServerName] = []
     /// The reason why the server cannot be followed; nil if it can.
     public var failure: String?
     /// The file and line of the entry.
@@ -73,8 +75,14 @@ public struct ServerConfiguration: Equatable, Sendable {
         self.origin = origin
     }
 
-    /// Whether clients can request a refresh, because the source runs checks.
-    public var isRefreshable: Bool { source.map { $0.delivery != .posted } ?? false }
+    /// Whether clients can request a refresh, because the source runs checks, or because those of its members do.
+    public var isRefreshable: Bool { runsChecks || !refreshedMembers.isEmpty }
+
+    /// Whether the source checks, in each interval or on request.
+    public var runsChecks: Bool { source.map { $0.delivery == .checked || $0.delivery == .followed } ?? false }
+
+    /// Whether clients may post its status.
+    public var takesPosts: Bool { source?.delivery == .posted }
 
     /// How long a status stays fresh: `ttl`, or for checks twice the maximum pause between checks; nil for no limit.
     ///

@@ -216,6 +216,10 @@ private struct FragmentMerger {
             }
             problems += draft.errors(of: name)
         }
+        var groups = GroupChecker(configuration)
+        groups.check(isComplete: isWhole && !configuration.acceptsAny && failedFiles.isEmpty)
+        configuration.servers = groups.servers
+        problems += groups.problems
         checkSelection()
         for name in configuration.servers.keys.sorted() { checkParent(of: name) }
         for (name, receiver) in configuration.receivers.sorted(by: { $0.key < $1.key }) {

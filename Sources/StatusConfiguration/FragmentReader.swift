@@ -194,16 +194,47 @@ struct FragmentReader {
             throw reader.problem(
                 at: node, "“servers” must be a mapping of server names to entries, such as “{ db: { push: true } }”")
         }
+        var lines: [ServerName: Int] = [:]
         for (key, value) in mapping {
-            guard let text = key.string, let name = ServerName(text) else {
-                let advice = key.string?.contains(":") == true ? NodeReader.spaceAdvice : ""
-                let reason = "invalid server name “\(reader.key(key))”: \(ServerName.rule)\(advice)"
-                fragment.errors.append(reader.problem(at: key, reason))
-                continue
+            if key.string == ServerTemplate.key, ServerTemplate.isTemplate(value) {
+                collect { reader throws(Problem) in try reader.readTemplates(value, &lines) }
+            } else {
+                readServer(key.string, at: key, value, &lines)
             }
-            var serverReader = ServerReader(reader, name: name)
-            fragment.servers.append((name, serverReader.read(value, key: key)))
-            fragment.problems += serverReader.problems
         }
+    }
+
+    private mutating func readTemplates(_ node: YAMLNode, _ lines: inout [ServerName: Int]) throws(Problem) {
+        var template = ServerTemplate(reader)
+        let count = fragment.problems.count
+        for entry in try template.entries(of: node) { readServer(entry.name, at: entry.item, entry.node, &lines) }
+        // A warning of one entry says enough.
+        var seen: Set<Problem> = []
+        let warnings = fragment.problems[count...].filter { warning in
+            var warning = warning
+            warning.server = nil
+            return seen.insert(warning).inserted
+        }
+        fragment.problems.replaceSubrange(count..., with: warnings)
+    }
+
+    /// - Parameter lines: the lines of the servers in this file.
+    private mutating func readServer(
+        _ text: String?, at key: YAMLNode, _ value: YAMLNode, _ lines: inout [ServerName: Int]
+    ) {
+        guard let text, let name = ServerName(text) else {
+            let advice = text?.contains(":") == true ? NodeReader.spaceAdvice : ""
+            // What follows a colon may be a secret.
+            let shown = text == key.string ? reader.key(key) : VisibleText.escape(text ?? "")
+            let reason = "invalid server name “\(shown)”: \(ServerName.rule)\(advice)"
+            return fragment.errors.append(reader.problem(at: key, reason))
+        }
+        if let line = lines.updateValue(key.mark.line, forKey: name) {
+            return fragment.errors.append(
+                reader.problem(at: key, "duplicate server “\(name)”, already in line \(line)"))
+        }
+        var serverReader = ServerReader(reader, name: name)
+        fragment.servers.append((name, serverReader.read(value, key: key)))
+        fragment.problems += serverReader.problems
     }
 }

@@ -38,12 +38,12 @@ struct ServerDraft: Sendable {
         configuration.alert.parent = parent
         configuration.alert.isChecked = source?.delivery == .checked
         // Unused options are dropped, so that they do not count as a change.
-        if configuration.isRefreshable { configuration.schedule = options.schedule }
-        // A followed server needs no `ttl`: its status is correct until the next event.
-        if source?.delivery == .followed {
-            configuration.runtime = options.runtime
-        } else {
-            configuration.timeToLive = options.timeToLive
+        if configuration.runsChecks { configuration.schedule = options.schedule }
+        // Others need no `ttl`: their status is correct until the next event.
+        switch source?.delivery {
+        case .followed: configuration.runtime = options.runtime
+        case .posted, .checked, nil: configuration.timeToLive = options.timeToLive
+        case .derived: break
         }
         return configuration
     }
@@ -86,8 +86,11 @@ struct ServerOptions: Sendable {
     static func explanation(of key: String, for delivery: SourceDelivery) -> String? {
         switch (key, delivery) {
         case ("ttl", .followed): "the status of a unit is current while the system bus is connected"
-        case ("runtime", .posted), ("runtime", .checked): "it applies to \(list(of: [.followed]))"
-        case (let key, .posted) where scheduleKeys.contains(key): "it applies to \(list(of: [.checked, .followed]))"
+        case ("ttl", .derived): "the status of a group follows from its members at once"
+        case ("runtime", .posted), ("runtime", .checked), ("runtime", .derived):
+            "it applies to \(list(of: [.followed]))"
+        case (let key, .posted) where scheduleKeys.contains(key), (let key, .derived) where scheduleKeys.contains(key):
+            "it applies to \(list(of: [.checked, .followed]))"
         default: nil
         }
     }
@@ -200,7 +203,8 @@ struct ServerReader {
         } else if let kind = key.string.flatMap(SourceKinds.kind) {
             if let source = try read(value, of: kind) { sources.append(source) }
         } else {
-            problems.append(reader.unknown(key, among: Self.keys, of: name))
+            let advice = key.string == "for" ? "write “for” below “\(ServerTemplate.key)”" : nil
+            problems.append(reader.unknown(key, among: Self.keys, of: name, advice: advice))
         }
     }
 

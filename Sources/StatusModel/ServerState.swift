@@ -80,7 +80,11 @@ public struct ServerState: Hashable, Sendable {
     }
 
     /// Whether there is a status that is fresh and was not followed by a failed check.
-    public var isCurrent: Bool { status != nil && phase == .loaded && !isStale }
+    public var isCurrent: Bool {
+        // Not `status != nil`, for which the compiler (6.3) copies the status.
+        guard case .some = status else { return false }
+        return phase == .loaded && !isStale
+    }
 
     public var isHealthy: Bool { isCurrent && status?.level == .ok }
 
@@ -88,9 +92,8 @@ public struct ServerState: Hashable, Sendable {
     ///
     /// A status that is not current counts as `unknown`, or as its level if that is worse, so that it does not hide.
     public var countedLevel: Level? {
-        guard status != nil || phase == .failed || isStale else { return nil }
-        guard let level = status?.level else { return .unknown }
-        return isCurrent || level.isWorse(than: .unknown) ? level : .unknown
+        guard let level = status?.level else { return phase == .failed || isStale ? .unknown : nil }
+        return phase == .loaded && !isStale || level.isWorse(than: .unknown) ? level : .unknown
     }
 
     /// The severity of the counted level; a server without a status counts as ok.

@@ -90,7 +90,7 @@ extension Ledger {
 
 extension ServerState {
     /// Takes a status; returns whether text, level or phase changed; other values are no change.
-    fileprivate mutating func take(
+    mutating func take(
         _ text: StatusText, level: Level, _ values: [MeasuredValue], at now: Timestamp
     ) -> Bool {
         if !values.isEmpty || hasSupplement { self.values = values }

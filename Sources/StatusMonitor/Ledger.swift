@@ -13,6 +13,8 @@ struct Effects: ~Copyable {
     /// The revision of the change, or the newest one if nothing changed.
     var revision: Int
     var update: ServerUpdate?
+    /// Those of groups that changed because a member did; nil for none, as after nearly each post.
+    var groupUpdates: [ServerUpdate]?
     var wakes: [WatchWake] = []
     /// When to check for stale statuses, if that is earlier than scheduled.
     var expiry: Duration?
@@ -22,7 +24,8 @@ struct Effects: ~Copyable {
     /// These effects, followed by those of a later change.
     consuming func followed(by later: consuming Effects) -> Effects {
         Effects(
-            revision: later.revision, update: later.update ?? update, wakes: wakes + later.wakes,
+            revision: later.revision, update: later.update ?? update, groupUpdates: later.groupUpdates ?? groupUpdates,
+            wakes: wakes + later.wakes,
             expiry: later.expiry ?? expiry, isFirstUnsaved: isFirstUnsaved || later.isFirstUnsaved)
     }
 }
@@ -50,6 +53,9 @@ struct Ledger {
         var staysStale = false
         /// What its last event showed besides the text.
         var grade: Grade?
+        /// The groups of which it is a member (``GroupTable``), and how it counts there.
+        var groups: [Int] = []
+        var share: Group.Share?
         var state: ServerState
         var definition: ServerDefinition
     }
@@ -75,6 +81,7 @@ struct Ledger {
     var log: EventLog
     var records = ServerTable()
     var watches = WatchTable()
+    var groups = GroupTable()
     /// The readers of servers that do not exist (yet).
     var absentReaders: [ServerName: [Int]] = [:]
     var selected: ServerName?
@@ -135,6 +142,7 @@ struct Ledger {
                 server: Server(name: definition.name),
                 readers: absentReaders.removeValue(forKey: definition.name) ?? [], refreshedAt: now.boot, state: state,
                 definition: definition))
+        if !groups.isEmpty { joinGroups(at: place) }
         var effects = append(.added, at: place, by: caller)
         effects.expiry = noteExpiry(at: place)
         return effects
@@ -247,6 +255,7 @@ struct Ledger {
             let snapshot = ServerSnapshot(
                 records[place].state, changesOnlyText: kind == .changed && records[place].grade == grade)
             records[place].grade = grade
+            if !snapshot.changesOnlyText, kind != .updated { countMember(at: place, kind) }
             entry.snapshot = snapshot
             entry.isOfSelected = snapshot.state.isSelected && kind != .added && kind != .removed
             if kind == .changed {
@@ -332,5 +341,5 @@ extension ServerState {
 
 extension ServerDefinition {
     /// The phase of a server without a status.
-    fileprivate var firstPhase: Phase { failure != nil ? .failed : isRefreshable ? .loading : .empty }
+    var firstPhase: Phase { failure != nil ? .failed : isRefreshable ? .loading : .empty }
 }

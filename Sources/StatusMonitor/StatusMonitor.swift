@@ -74,8 +74,7 @@ public final class StatusMonitor: Sendable {
     /// Adds a server; returns false if the name is taken.
     @discardableResult
     public func add(_ definition: ServerDefinition, by caller: Caller? = nil) -> Bool {
-        let now = clock()
-        return perform(ifAny: ledger.withLock { $0.add(definition, by: caller, at: now) }) != nil
+        (try? change { ledger, now in ledger.add(definition, by: caller, at: now) }) != nil
     }
 
     /// Removes a server, and clears the selection if it was selected.
@@ -83,11 +82,10 @@ public final class StatusMonitor: Sendable {
     /// - Parameter caller: the client that requested it.
     public func remove(_ name: ServerName, by caller: Caller? = nil) throws(LedgerError) {
         var wasSelected = false
-        perform(
-            try ledger.withLock { ledger throws(LedgerError) in
-                wasSelected = ledger.selected == name
-                return try ledger.remove(name, by: caller)
-            })
+        try change { ledger, _ throws(LedgerError) in
+            wasSelected = ledger.selected == name
+            return try ledger.remove(name, by: caller)
+        }
         if wasSelected { postSelection() }
     }
 
@@ -108,6 +106,17 @@ public final class StatusMonitor: Sendable {
         try change { ledger, now throws(LedgerError) in try ledger.fail(name, because: reason, at: now) }
     }
 
+    /// Replaces the rules of all groups, by the names of the servers whose status they determine.
+    ///
+    /// Afterwards, a group changes together with its members. While many servers are changed at once, there should be
+    /// no groups, which otherwise change with each of them.
+    public func setGroups(_ rules: [ServerName: GroupRule]) {
+        _ = try? change { ledger, _ in
+            ledger.setGroups(rules)
+            return Effects(revision: ledger.log.latest)
+        }
+    }
+
     // MARK: Statuses
 
     /// Posts a status of a server; returns the revision of the event.
@@ -121,7 +130,9 @@ public final class StatusMonitor: Sendable {
         let now = clock()
         return perform(
             try ledger.withLock { ledger throws(LedgerError) in
-                try ledger.post(text, level: level, values: values, to: name, by: poster, at: now)
+                var effects = try ledger.post(text, level: level, values: values, to: name, by: poster, at: now)
+                if ledger.groups.isDue { ledger.settleGroups(into: &effects, at: now) }
+                return effects
             })
     }
 
@@ -223,7 +234,7 @@ public final class StatusMonitor: Sendable {
         let due = ledger.withLock { $0.due(at: now) }
         // Schedule this first, because the effects below may request an earlier time.
         if let next = due.next { onExpiry.withLock { $0 }?(next) }
-        for name in due.names { perform(ifAny: ledger.withLock { $0.expire(name, at: now) }) }
+        for name in due.names { _ = try? change { ledger, _ in ledger.expire(name, at: now) } }
     }
 
     // MARK: Saving
@@ -268,12 +279,18 @@ public final class StatusMonitor: Sendable {
     @discardableResult
     func change(_ body: (inout Ledger, Moment) throws(LedgerError) -> Effects?) throws(LedgerError) -> Int? {
         let now = clock()
-        return perform(ifAny: try ledger.withLock { ledger throws(LedgerError) in try body(&ledger, now) })
+        return perform(
+            ifAny: try ledger.withLock { ledger throws(LedgerError) in
+                guard var effects = try body(&ledger, now) else { return nil }
+                if ledger.groups.isDue { ledger.settleGroups(into: &effects, at: now) }
+                return effects
+            })
     }
 
     @discardableResult
     private func perform(_ effects: consuming Effects) -> Int {
         if let post = effects.update.take() { post.server.post(post.update, to: bus) }
+        if let posts = effects.groupUpdates { for post in posts { post.server.post(post.update, to: bus) } }
         for wake in effects.wakes { wake.reader(wake.urgency) }
         if let expiry = effects.expiry { onExpiry.withLock { $0 }?(expiry) }
         if effects.isFirstUnsaved { onUnsaved.withLock { $0 }?() }

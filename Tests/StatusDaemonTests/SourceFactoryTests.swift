@@ -25,20 +25,23 @@ import Testing
         return try fixture.factory.start(server, of: name, predecessor: nil, shown: nil)
     }
 
-    @Test("makes no source for push, and a source that can be refreshed or listens for each other kind")
+    @Test(
+        "makes no source for push or a group of pushes, and a source that can be refreshed or listens for each other kind"
+    )
     func kinds() throws {
         #expect(try start(PushSettings()) == nil)
         #expect(try start(nil) == nil)
+        #expect(try start(GroupSettings(GroupRule(names: [name]))) == nil)
         let refreshable: [any SourceSettings] = [
             ExecSettings(command: ["/bin/true"]), TCPSettings(host: "127.0.0.1", port: 9),
             PingSettings(host: "127.0.0.1"), DNSSettings(name: "a"), FileSettings(path: "/"),
             HTTPSettings(url: "http://127.0.0.1:9/"), UnitSettings(unit: "a.service"),
             UnitsSettings(state: .failed), DiskSettings(path: "/"), MemorySettings(), PressureSettings(.cpu),
             LoadSettings(), ProcessSettings(name: "a"),
-            UnitsSettings(state: .failed), CertificateSettings(host: "127.0.0.1", port: 9),
+            CertificateSettings(host: "127.0.0.1", port: 9), JournalSettings(unit: "a.service"),
         ]
         // A new kind must be added here.
-        let kinds = refreshable.map { type(of: $0).key } + [PushSettings.key, NotifySettings.key]
+        let kinds = refreshable.map { type(of: $0).key } + [PushSettings.key, NotifySettings.key, GroupSettings.key]
         #expect(Set(kinds) == Set(SourceKinds.keys))
         for settings in refreshable {
             let made = try #require(try start(settings))

@@ -93,6 +93,26 @@ struct RestoringTests {
         #expect(watch.lines() == ["changed a 2"])
     }
 
+    @Test("continues groups without an event, until their members have reported again")
+    func groups() throws {
+        let runs = Runs()
+        for server in ["a", "b", "group"] { runs.add(server) }
+        let rules = [name("group"): GroupRule(names: [name("a"), name("b")])]
+        runs.first.setGroups(rules)
+        for server in ["a", "b"] { try runs.post("up", to: server) }
+        let second = runs.restart()
+        let watch = try second.watch(.all) { _ in }
+        _ = watch.lines()
+        second.setGroups(rules)
+        #expect(watch.lines() == [])
+        #expect(try second.state(of: name("group")).isRestored)
+        try second.post(try StatusText("up"), level: .ok, to: name("a"))
+        #expect(watch.lines() == ["changed a up"])
+        try second.post(try StatusText("up"), level: .ok, to: name("b"))
+        #expect(watch.lines() == ["changed b up", "changed group 2 ok"])
+        #expect(try !second.state(of: name("group")).isRestored)
+    }
+
     @Test("gives readers the events that they had not read before")
     func unreadEvents() throws {
         let runs = Runs()

@@ -31,6 +31,7 @@ final class ServerRegistry {
         self.logger = logger
         sources = ServerSources(monitor: monitor, factory: factory, logger: logger)
         servers = FollowedServers(restored: restored)
+        factory.environment.refresh = { [weak self] in _ = try? await self?.refresh($0) }
     }
 
     // MARK: Configuration
@@ -54,8 +55,10 @@ final class ServerRegistry {
         let inherited = plan.renamed.compactMap { former, present in
             (try? monitor.state(of: former)).flatMap { state in state.isCurrent ? (present, state.status) : nil }
         }
+        // They are settled once, with all changes.
+        monitor.setGroups([:])
         for (name, step) in plan.inOrder { carryOut(step, for: name, wasFailed: wereFailed) }
-        for case (let name, let status?) in inherited where configuration.servers[name]?.isRefreshable == false {
+        for case (let name, let status?) in inherited where configuration.servers[name]?.takesPosts == true {
             _ = try? monitor.post(status.text, level: status.level, to: name)
         }
         let retried = configuration.servers.filter { plan.steps[$0.key] == nil && sources.mustRetry($0.key, $0.value) }
@@ -72,6 +75,7 @@ final class ServerRegistry {
                     file: origin.file, line: origin.line, server: name.rawValue,
                     reason: "cannot be followed: \(reason)"))
         }
+        monitor.setGroups(configuration.groups)
         if let successor = plan.successor { _ = try? monitor.select(successor) }
         selectFirst()
         if servers.followsWorst {

@@ -250,7 +250,7 @@ extension ServerConfiguration {
         ServerDefinition(
             name: name, description: description, source: source?.key ?? "none",
             placeholder: placeholder ?? ServerDefinition.defaultPlaceholder,
-            isRefreshable: isRefreshable && failure == nil, takesPosts: !isRefreshable && failure == nil,
+            isRefreshable: isRefreshable && failure == nil, takesPosts: takesPosts && failure == nil,
             timeToLive: lifetime, interval: source?.delivery == .checked ? schedule.longestPause : nil, failure: failure
         )
     }

@@ -18,7 +18,7 @@ final class SourceFactory {
     private let directories: DaemonDirectories
     /// Limited, because clients can make the daemon reload at any rate.
     private let permitFailures: LogLimiter
-    private let environment: SourceEnvironment
+    let environment: SourceEnvironment
     var sockets: NotifySockets { environment.shared(NotifySockets.self) }
     /// The processes that can reach the notify sockets; nil if not set yet.
     private var permitted: AccessPolicy?
@@ -84,8 +84,9 @@ final class SourceFactory {
         if let predecessor, settings.map({ type(of: $0).takesOver(predecessor) }) != true { predecessor.close() }
         return try settings?.makeSource(
             SourceOrder(
-                server: name, schedule: server.schedule, runtime: server.runtime, predecessor: predecessor,
-                shown: shown, restored: restored, environment: environment))
+                server: name, schedule: server.schedule, runtime: server.runtime,
+                refreshedMembers: server.refreshedMembers, predecessor: predecessor, shown: shown, restored: restored,
+                environment: environment))
     }
 }
 

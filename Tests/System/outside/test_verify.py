@@ -50,6 +50,12 @@ MISTAKES = {
     "http: { url: http://a, proxy: proxy:3128 }": "“proxy” must be a URL", "http: { url: http://a, proxy: 'http://proxy' }": "“proxy” must be a URL", "http: { url: http://a, socket: /a, proxy: 'http://a:1' }": "cannot be combined with “socket”",
     "http: { url: https://a, expires: soon }": "must be a time from 1min to 3650d", "certificate: 'a:0'": "HOST or HOST:PORT", "certificate: https://a": "HOST or HOST:PORT", "certificate: müller.example": "write it as xn--",
     "certificate: { name: a }": "requires “host”", "certificate: { host: a, starttls: ldap }": "must be smtp, imap or pop3", "certificate: { host: a, name: 'a:443' }": "the name or address in the certificate", "certificate: { host: a, expires: false }": "must be a time from 1min to 3650d",
+    "journal: a/b": "invalid unit name", "journal: { within: 1h }": "requires “unit”", "journal: { match: { priority: 3 } }": "must be in capitals",
+    "journal: { match: { PRIORITY: 8 } }": "from 0 to 7", "journal: { match: [a] }": "must be a mapping of journal fields", "journal: { unit: a, within: 8d }": "must be a time",
+    "journal: { unit: a, warning: 2, critical: 2 }": "must be less than “critical”", "journal: { unit: a, critical: 0 }": "whole number",
+    "group: web": "must be a list of servers", "group: []": "must be a list of servers", "group: [a b]": "invalid member “a b”",
+    "group: { critical: 1 }": "requires “of”", "group: { of: [a], critical: some }": "must be all, or a number", "group: { of: [a], critical: 2 }": "more than the 1 members",
+    "group: [good, bad]": "must not be a member of itself: bad → bad",
     "push: true, unit: a": "several sources", "description: nothing else": "has no source",
 }
 """Possible entries of a server, and verify's message about each."""
@@ -57,6 +63,7 @@ MISTAKES = {
 WARNINGS = {
     "push: true, interval: 1s": "does not apply to “push”", "unit: a, ttl: 1h": "does not apply to “unit”", "units: failed, ttl: 1h": "does not apply to “units”",
     "exec: [/bin/true], runtime: 1h": "it applies to unit and units",
+    "group: [good], ttl: 1h": "does not apply to “group”", "group: [good], interval: 1s": "does not apply to “group”", "group: [good, god]": "did you mean “good”?",
     "notify: true, failures: 2": "does not apply to “notify”", "exec: [/bin/true], interval: 1h, ttl: 66min": "stale before the next check",
     "http: { url: http://a, boddy: x }": "unknown key “boddy” in “http” is ignored", "file: { path: /a, ago: 1h }": "unknown key “ago” in “file” is ignored",
     "http: { url: http://a, json: { path: .a, equal: 1 } }": "unknown key “equal” in “json” is ignored", "http: { url: http://a, socket: /nosuchfolder/a }": "cannot connect to /nosuchfolder/a: No such file or directory",

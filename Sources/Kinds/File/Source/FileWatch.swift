@@ -26,8 +26,11 @@ final class FileWatch {
     var onEnd: @EventLoop () -> Void = {}
 
     /// - Parameter isPattern: whether the last component is a glob(7) pattern.
-    init(path: String, isPattern: Bool) {
-        entries = FileEntry.entries(of: path, isPattern: isPattern).suffix(Self.maximumDepth)
+    convenience init(path: String, isPattern: Bool) { self.init(FileEntry.entries(of: path, isPattern: isPattern)) }
+
+    /// Creates a watch of one or more paths.
+    init(_ entries: [FileEntry]) {
+        self.entries = entries.suffix(Self.maximumDepth)
         (changes, change) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         change.onTermination = { [weak self] _ in EventLoop.perform { self?.end() } }
     }
@@ -49,17 +52,21 @@ struct FileEntry: Sendable, Equatable {
     let isPattern: Bool
     /// Whether the entry is the file itself.
     let isFile: Bool
+    /// Whether each write to the file is a change, and not only its end.
+    let hasWrites: Bool
 
     /// Returns the entries of an absolute path, from the root to the file.
     ///
-    /// - Parameter isPattern: whether the last component is a pattern.
-    static func entries(of path: String, isPattern: Bool) -> [FileEntry] {
+    /// - Parameters:
+    ///   - isPattern: whether the last component is a pattern.
+    ///   - hasWrites: whether each write to the file is a change.
+    static func entries(of path: String, isPattern: Bool, hasWrites: Bool = false) -> [FileEntry] {
         let names = path.split(separator: "/")
         return names.indices.map { index in
             let isFile = index == names.endIndex - 1
             return FileEntry(
                 directory: "/" + names[..<index].joined(separator: "/"), name: String(names[index]),
-                isPattern: isPattern && isFile, isFile: isFile)
+                isPattern: isPattern && isFile, isFile: isFile, hasWrites: hasWrites && isFile)
         }
     }
 

@@ -71,11 +71,11 @@ final class FileWatcher: SharedResource {
 
     /// Adds the kernel's watch of an entry's directory; returns its descriptor, or nil if that fails.
     ///
-    /// For the file itself, the end of writing is also an event. Each write is not (IN_MODIFY), because a log file
-    /// would be checked all the time.
+    /// For the file itself, the end of writing is also an event. Each write is usually not (IN_MODIFY), because a log
+    /// file would be checked all the time.
     private nonisolated static func addWatch(for entry: FileEntry, to queue: OwnedDescriptor) -> Int32? {
-        let number = inotify_add_watch(
-            queue.rawValue, entry.directory, entry.isFile ? events | UInt32(IN_CLOSE_WRITE) : events)
+        let ofFile = UInt32(IN_CLOSE_WRITE) | (entry.hasWrites ? UInt32(IN_MODIFY) : 0)
+        let number = inotify_add_watch(queue.rawValue, entry.directory, entry.isFile ? events | ofFile : events)
         return number < 0 ? nil : number
     }
 

@@ -134,17 +134,6 @@ public struct NodeReader: Sendable {
         try duration(node, of: "slow", in: .milliseconds(1)...Duration.seconds(3600))
     }
 
-    /// Reads a percentage, which must have its sign.
-    public func percentage(
-        _ node: YAMLNode, of key: String, in range: ClosedRange<Double> = 0...100
-    ) throws(Problem) -> Double {
-        let text = node.string ?? ""
-        guard text.last == "%", text.utf8.dropLast().allSatisfy({ $0 >= 0x30 && $0 <= 0x39 || $0 == 0x2E }),
-            let value = Double(text.dropLast()), range.contains(value)
-        else { throw problem(at: node, "“\(key)” must be a percentage such as 85%") }
-        return value
-    }
-
     /// Reads a list of strings; `what` describes it in errors.
     public func strings(_ node: YAMLNode, of key: String, _ what: String) throws(Problem) -> [String] {
         guard let nodes = node.sequence else { throw problem(at: node, "“\(key)” must be \(what)") }

@@ -31,6 +31,8 @@ public enum SourceDelivery: Sendable {
     case followed
     /// The source checks in each interval.
     case checked
+    /// They follow from the statuses of other servers.
+    case derived
 }
 
 /// Something that a source needs on this host.
@@ -105,6 +107,8 @@ public enum SourceKinds {
         ProcessSettings.self,
         HTTPSettings.self,
         CertificateSettings.self,
+        GroupSettings.self,
+        JournalSettings.self,
     ]
 
     public static let keys = all.map { $0.key }

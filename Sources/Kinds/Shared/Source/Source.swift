@@ -78,6 +78,8 @@ public struct SourceOrder {
     let schedule: CheckSchedule
     /// How long a oneshot unit may run; nil for no limit.
     let runtime: Duration?
+    /// The members of a group that can be refreshed.
+    let refreshedMembers: [ServerName]
     /// The source that the new one replaces; it is closed, unless the new one takes it over.
     let predecessor: (any Source)?
     /// The shown level, if it came from the same subject.
@@ -87,12 +89,14 @@ public struct SourceOrder {
     let environment: SourceEnvironment
 
     public init(
-        server: ServerName, schedule: CheckSchedule, runtime: Duration? = nil, predecessor: (any Source)? = nil,
-        shown: Level? = nil, restored: RestoredSource? = nil, environment: SourceEnvironment
+        server: ServerName, schedule: CheckSchedule, runtime: Duration? = nil, refreshedMembers: [ServerName] = [],
+        predecessor: (any Source)? = nil, shown: Level? = nil, restored: RestoredSource? = nil,
+        environment: SourceEnvironment
     ) {
         self.server = server
         self.schedule = schedule
         self.runtime = runtime
+        self.refreshedMembers = refreshedMembers
         self.predecessor = predecessor
         self.shown = shown
         self.restored = restored

@@ -2,6 +2,7 @@
 
 public import EventLoopIO
 public import Logging
+public import StatusModel
 public import StatusMonitor
 
 /// The resources that all sources share.
@@ -19,6 +20,8 @@ public final class SourceEnvironment {
     public var accounts = Accounts()
     /// Runs a check's schedule until its source is closed.
     let run: @EventLoop (CheckSource) -> Void
+    /// Refreshes a member of a group, as if a client had requested it; returns when that has ended.
+    public var refresh: @EventLoop (ServerName) async -> Void = { _ in }
     private var shared: [ObjectIdentifier: any SharedResource] = [:]
 
     /// Creates an environment without shared resources.

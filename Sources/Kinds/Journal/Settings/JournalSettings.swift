@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import StatusSupport
+public import YAML
+
+/// `journal: { unit: nginx.service, match: { PRIORITY: 3 }, within: 10min }`: the messages of the last minutes.
+public struct JournalSettings: SourceSettings {
+    public static let key = "journal"
+    public static let delivery = SourceDelivery.checked
+
+    /// The maximum number of messages that are counted.
+    public static let maximumCount = 10_000
+    /// The maximum length of all matches together, which must fit into the message to the worker.
+    private static let maximumBytes = 16 * 1024
+
+    /// The full name of the unit that the messages are from or about; nil for all messages.
+    public var unit: String?
+    /// What a message has: `FIELD=VALUE`; those of one field are alternatives.
+    public var matches = Self.priorities(upTo: 3)
+    public var within = Duration.seconds(600)
+    /// The number of messages from which on the level is warning, or critical; nil for never.
+    public var warning: Int?
+    public var critical: Int? = 1
+
+    public init(unit: String? = nil) { self.unit = unit }
+
+    public var subjectParts: [String] {
+        [
+            unit ?? "", "\(within.components.seconds)", warning.map(String.init) ?? "",
+            critical.map(String.init) ?? "",
+        ] + matches
+    }
+    public var requirements: [SourceRequirement] { unit.map { [.unit($0)] } ?? [] }
+
+    public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> JournalSettings? {
+        if node.mapping == nil { return JournalSettings(unit: try unit(node, of: key, reader.nodes)) }
+        var settings = JournalSettings()
+        settings.critical = nil
+        try reader.readMapping(
+            node, of: key, keys: ["unit", "match", "within", "warning", "critical"]
+        ) { key, value, reader throws(Problem) in try settings.read(key, value, reader.nodes) }
+        guard node.value(of: "unit") != nil || node.value(of: "match") != nil else {
+            throw reader.nodes.problem(at: node, "“journal” requires “unit”, such as nginx.service, or “match”")
+        }
+        if settings.warning == nil, settings.critical == nil { settings.critical = 1 }
+        if let warning = settings.warning, let critical = settings.critical, warning >= critical {
+            throw reader.nodes.problem(at: node, "“warning” in “journal” must be less than “critical”")
+        }
+        return settings
+    }
+
+    private mutating func read(_ key: String, _ value: YAMLNode, _ nodes: NodeReader) throws(Problem) {
+        switch key {
+        case "unit": unit = try Self.unit(value, of: key, nodes)
+        case "match": matches = try Self.matches(value, nodes)
+        case "within": within = try nodes.duration(value, of: key, in: .seconds(1)...Duration.seconds(7 * 86_400))
+        case "warning": warning = try nodes.count(value, of: key, in: 1...Self.maximumCount)
+        case "critical": critical = try nodes.count(value, of: key, in: 1...Self.maximumCount)
+        default: break
+        }
+    }
+
+    private static func unit(_ node: YAMLNode, of key: String, _ nodes: NodeReader) throws(Problem) -> String {
+        let text = try nodes.string(node, of: key, "a unit's name, such as nginx.service")
+        guard let unit = UnitName.normalize(text) else {
+            throw nodes.problem(at: node, "invalid unit name “\(nodes.key(node))”: must be one such as nginx.service")
+        }
+        return unit
+    }
+
+    // MARK: Matches
+
+    private static func matches(_ node: YAMLNode, _ nodes: NodeReader) throws(Problem) -> [String] {
+        guard let mapping = node.mapping, !mapping.isEmpty else {
+            throw nodes.problem(
+                at: node, "“match” must be a mapping of journal fields to values, such as { PRIORITY: 3 }")
+        }
+        var matches: [String] = []
+        for (key, value) in mapping {
+            guard let field = key.string, isField(field) else {
+                throw nodes.problem(
+                    at: key, "invalid journal field “\(nodes.key(key))”: must be in capitals, such as SYSLOG_IDENTIFIER"
+                )
+            }
+            matches += try Self.matches(of: field, value, nodes)
+        }
+        guard matches.reduce(0, { $0 + $1.utf8.count }) <= maximumBytes else {
+            throw nodes.problem(at: node, "“match” is longer than \(maximumBytes / 1024) KiB; use fewer values")
+        }
+        return matches
+    }
+
+    private static func matches(
+        of field: String, _ node: YAMLNode, _ nodes: NodeReader
+    ) throws(Problem) -> [String] {
+        let what = "a text, or a list of texts"
+        let values =
+            node.sequence == nil
+            ? [try nodes.string(node, of: field, what)] : try nodes.strings(node, of: field, what)
+        if values.isEmpty { throw nodes.problem(at: node, "“\(field)” must be \(what)") }
+        guard field == "PRIORITY" else { return values.map { "\(field)=\($0)" } }
+        let levels = values.compactMap(priority)
+        guard levels.count == values.count else {
+            throw nodes.problem(at: node, "“PRIORITY” must be from 0 to 7, or a name from emerg to debug")
+        }
+        return node.sequence == nil ? priorities(upTo: levels[0]) : levels.map { "PRIORITY=\($0)" }
+    }
+
+    /// The rule for the names of journal fields (systemd.journal-fields(7)).
+    private static func isField(_ name: String) -> Bool {
+        let isNumber = name.utf8.first.map { (0x30...0x39).contains($0) } ?? true
+        return !isNumber && name.utf8.count <= 64
+            && name.utf8.allSatisfy { (0x41...0x5A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x5F }
+    }
+
+    /// A single priority also means the more severe ones, as for journalctl(1).
+    private static func priorities(upTo priority: Int) -> [String] { (0...priority).map { "PRIORITY=\($0)" } }
+
+    private static let names = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"]
+
+    private static func priority(_ text: String) -> Int? {
+        names.firstIndex(of: text) ?? names.indices.first { String($0) == text }
+    }
+}
