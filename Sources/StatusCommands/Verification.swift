@@ -233,7 +233,23 @@ enum ProgramOutput {
     ///
     /// The path is absolute, because root may run this.
     static func systemctl(_ arguments: String) -> String {
-        let command = "/usr/bin/timeout 5 /usr/bin/systemctl \(arguments) 2>/dev/null"
+        output(of: "/usr/bin/timeout 5 /usr/bin/systemctl \(arguments) 2>/dev/null")
+    }
+
+    /// What openssl(1) says about the certificate at an address: whether it can be verified, and its names; nothing if
+    /// there is none.
+    ///
+    /// - Parameter address: numbers, which the shell does not expand.
+    static func certificate(at address: String) -> String {
+        let openssl = "/usr/bin/openssl"
+        return output(
+            of: "c=$(/usr/bin/timeout 3 \(openssl) s_client -connect '\(address)' </dev/null 2>/dev/null)"
+                + " && printf '%s\\n' \"$c\" | \(openssl) x509 -noout -ext subjectAltName 2>/dev/null"
+                + " && printf '%s\\n' \"$c\" | grep -m 1 'Verify return code'")
+    }
+
+    /// What a command of the shell writes; nothing if it cannot be run.
+    private static func output(of command: String) -> String {
         guard let pipe = popen(command, "re") else { return "" }
         defer { pclose(pipe) }
         return SystemFile.text(of: pipe)

@@ -64,13 +64,13 @@ import Testing
                     reason: "enabled services and timers that are not running", names: ["off.service", "man.timer"]),
                 HostSurvey.Omission(reason: "oneshots that run only at boot", names: ["networking.service"]),
             ])
-        let entries = InitialConfiguration(survey, hasDiskPlugin: true).entries
+        let entries = InitialConfiguration(survey).entries
         #expect(entries.last?.name.rawValue == "failed-units" && entries.last?.settings == "units: failed")
         #expect(services.first?.description == "The \"backup.service\": a = b")
         survey = HostSurvey()
         survey.readUnits("")
         #expect(survey.services.isEmpty && survey.omissions.isEmpty)
-        #expect(InitialConfiguration(survey, hasDiskPlugin: true).failedUnits == nil)
+        #expect(InitialConfiguration(survey).failedUnits == nil)
     }
 
     @Test("disks are the file systems of this host, each once, and not those of others")
@@ -113,8 +113,8 @@ import Testing
         #expect(disks(twice, isVisible: { $0 != "/hidden" }) == ["/srv"])
     }
 
-    @Test("the file is valid, whatever the names of units and disks", arguments: [true, false])
-    func valid(hasDiskPlugin: Bool) throws {
+    @Test("the file is valid, whatever the names of units and disks")
+    func valid() throws {
         let names = [
             "nginx.service", "dev-disk\\x2dby.service", "a:b.service", "true.service", "-x.service", "7.service",
             String(repeating: "n", count: 90) + ".service",
@@ -124,8 +124,7 @@ import Testing
                 name: $0, description: "It's \"\($0)\" \\ #1: { x } \u{FFFF}", isFailed: false, isLasting: true)
         }
         let configuration = InitialConfiguration(
-            HostSurvey(services: services + services, disks: ["/", "/srv/it's \"quoted\"", "/srv/# x"]),
-            hasDiskPlugin: hasDiskPlugin)
+            HostSurvey(services: services + services, disks: ["/", "/srv/it's \"quoted\"", "/srv/# x"]))
         let loaded = try loaded(configuration)
         #expect(loaded.errors.filter { !$0.reason.contains("unit name") }.map(\.description) == [])
         #expect(loaded.configuration.servers.keys.sorted() == configuration.entries.map(\.name).sorted())
@@ -152,36 +151,55 @@ import Testing
         #expect(disks("/dev/sda1 / ext4 rw 0 0\n", fstab: fstab) == ["/", "/srv/big data"])
     }
 
-    @Test(
-        "a disk is full or not; one that is not mounted, or whose folder is missing, is critical",
-        arguments: [true, false])
-    func unmounted(hasDiskPlugin: Bool) throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("it's statusd \(UUID())").path
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        func check(_ disk: String) throws -> (level: Int32, text: String)? {
-            let loaded = try loaded(
-                InitialConfiguration(HostSurvey(disks: [disk]), hasDiskPlugin: hasDiskPlugin))
-            let settings = try #require(loaded.configuration.servers.values.first?.source?.base as? ExecSettings)
-            // The machine may lack the plugin.
-            guard FileManager.default.isExecutableFile(atPath: settings.command[0]) else { return nil }
-            let process = Process()
-            let output = Pipe()
-            process.executableURL = URL(fileURLWithPath: settings.command[0])
-            process.arguments = Array(settings.command.dropFirst())
-            process.standardOutput = output
-            try process.run()
-            let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-            process.waitUntilExit()
-            return (process.terminationStatus, text)
+    @Test("disks other than / must be mounted; memory, pressure and certificates are what the host has")
+    func ownChecks() {
+        var survey = HostSurvey(disks: ["/", "/srv/big data"], hasMemory: true, pressures: ["cpu", "io"])
+        survey.secureServices = [.init(address: "127.0.0.1:443", name: "example.org")]
+        #expect(
+            InitialConfiguration(survey).entries.map { "\($0.name): \($0.settings)" } == [
+                "disk-root: disk: /", #"disk-srv-big-data: disk: { path: "/srv/big data", mounted: true }"#,
+                "memory: memory: true", "pressure-cpu: pressure: cpu", "pressure-io: pressure: io",
+                #"certificate-443: certificate: { host: "127.0.0.1:443", name: example.org }"#,
+            ])
+    }
+
+    @Test("services with TLS are those that listen at its ports and have a certificate that can be verified")
+    func listeners() {
+        let tcp = """
+              sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+               0: 00000000:01BB 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0
+               1: 0100007F:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 2 1 0 100 0 0 10 0
+               2: 0A0200C0:03E1 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 3 1 0 100 0 0 10 0
+               3: 0A0200C0:01BB 0B0200C0:9999 01 00000000:00000000 00:00000000 00000000     0        0 4 1 0 100 0 0 10 0
+               4: 0100007F:20FB 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 5 1 0 100 0 0 10 0
+            """
+        let tcp6 = """
+              sl  local_address                         remote_address                        st
+               0: 00000000000000000000000000000000:01BB 00000000000000000000000000000000:0000 0A 00000000:00000000
+               1: 00000000000000000000000001000000:22B3 00000000000000000000000000000000:0000 0A 00000000:00000000
+            """
+        var survey = HostSurvey()
+        var asked: [String] = []
+        survey.readListeners([tcp, tcp6]) { address in
+            asked.append(address)
+            let names = "X509v3 Subject Alternative Name: \n    DNS:*.example.org, IP Address:192.0.2.10\n"
+            return switch address {
+            case "127.0.0.1:443": "\(names)    DNS:example.org\nVerify return code: 0 (ok)\n"
+            case "192.0.2.10:993": "\(names)Verify return code: 0 (ok)\n"
+            case "127.0.0.1:8443": "\(names)Verify return code: 18 (self-signed certificate)\n"
+            default: ""
+            }
         }
-        if let root = try check("/") { #expect(root.text.contains("%"), "\(root)") }
-        for disk in [folder, "\(folder)/missing"] {
-            guard let found = try check(disk) else { return }
-            #expect(found.level == 2, "\(found)")
-            #expect(found.text.contains(disk), "\(found)")
-        }
-        if !hasDiskPlugin { #expect(try check(folder)?.text == "\(folder) is not mounted\n") }
+        #expect(asked == ["127.0.0.1:443", "192.0.2.10:993", "127.0.0.1:8443", "[::1]:8883"])
+        #expect(
+            survey.secureServices == [
+                .init(address: "127.0.0.1:443", name: "example.org"),
+                .init(address: "192.0.2.10:993", name: "www.example.org"),
+            ])
+        #expect(
+            survey.omissions == [
+                .init(reason: "TLS services whose certificates are not trusted", names: ["127.0.0.1:8443"])
+            ])
     }
 
     @Test("a temporary file from an earlier run does not matter, even if it is a pipe")
@@ -199,7 +217,7 @@ import Testing
         let service = HostSurvey.Service(name: "a.service", description: "", isFailed: false, isLasting: true)
         let loaded = try loaded(
             InitialConfiguration(
-                HostSurvey(services: [service]), hasDiskPlugin: false, selects: false, accepts: false))
+                HostSurvey(services: [service]), selects: false, accepts: false))
         #expect(loaded.configuration.select == nil)
         #expect(!loaded.configuration.acceptsAny)
         #expect(loaded.configuration.servers.count == 1)
@@ -208,13 +226,13 @@ import Testing
     @Test("a unit without a description, whose name systemd shows instead, gets none")
     func withoutDescription() throws {
         let service = HostSurvey.Service(name: "a.service", description: "a.service", isFailed: true, isLasting: true)
-        let loaded = try loaded(InitialConfiguration(HostSurvey(services: [service]), hasDiskPlugin: false))
+        let loaded = try loaded(InitialConfiguration(HostSurvey(services: [service])))
         #expect(loaded.configuration.servers.values.map(\.description) == [nil])
     }
 
     @Test("a host without anything gets an empty configuration that is valid, too")
     func empty() throws {
-        let loaded = try loaded(InitialConfiguration(HostSurvey(), hasDiskPlugin: false))
+        let loaded = try loaded(InitialConfiguration(HostSurvey()))
         #expect(loaded.problems == [])
         #expect(loaded.configuration.acceptsAny)
     }

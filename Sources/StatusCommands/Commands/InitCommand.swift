@@ -22,8 +22,8 @@ enum InitCommand {
         "init", abstract: "Write a first configuration from what this host has.",
         discussion:
             """
-            It finds failed units, enabled services, what timers start, and disks, and says what it left out; one more \
-            server is critical if any unit fails. The file is conf.d/00-init.yaml next to statusd.yaml.\n\n
+            It finds failed units, enabled services, what timers start, disks, memory, pressure and certificates of \
+            services with TLS, and says what it left out; one more server is critical if any unit fails. The file is conf.d/00-init.yaml next to statusd.yaml.\n\n
             """
                 + ExitStatus.table([.invalidConfiguration]),
         parameters: [print, force, Options.json, Options.otherHost],
@@ -48,11 +48,16 @@ enum InitCommand {
                 ProgramOutput.systemctl("show --all '*.service' '*.timer' -p \(HostSurvey.properties)"))
             survey.readDisks(
                 SystemFile.text(at: "/proc/self/mounts") ?? "", fstab: SystemFile.text(at: "/etc/fstab") ?? ""
-            ) { ServiceSandbox.executor.obstacle(to: $0) == nil }
+            ) { ServiceSandbox.daemon.obstacle(to: $0) == nil }
+            survey.hasMemory = MonitorAddress.fileExists("/proc/meminfo")
+            survey.pressures = ["cpu", "io", "memory"].filter { SystemFile.text(at: "/proc/pressure/\($0)") != nil }
+            survey.readListeners(
+                ["tcp", "tcp6"].compactMap { SystemFile.text(at: "/proc/net/\($0)") },
+                certificate: ProgramOutput.certificate)
             return survey
         }
         let configuration = InitialConfiguration(
-            survey, hasDiskPlugin: access(InitialConfiguration.diskPlugin, X_OK) == 0,
+            survey,
             selects: loaded.configuration.selectOrigin.map { $0.file == path } ?? true,
             accepts: loaded.configuration.acceptsAny)
         let text = configuration.text(date: String(TimeText.full(TimeText.now).prefix(10)))

@@ -45,6 +45,12 @@ struct HostSurvey {
     var hasUnits = false
     /// The mount points of the disks.
     var disks: [String] = []
+    /// The services with TLS.
+    var secureServices: [SecureService] = []
+    /// Whether the kernel says how much memory is available.
+    var hasMemory = false
+    /// The resources for which the kernel measures pressure (PSI).
+    var pressures: [String] = []
     /// What was found and left out.
     var omissions: [Omission] = []
 
@@ -93,7 +99,7 @@ struct HostSurvey {
         omit("services beyond the first \(Self.mostServices)", found.dropFirst(Self.mostServices).map(\.name))
     }
 
-    private mutating func omit(_ reason: String, _ names: [String]) {
+    mutating func omit(_ reason: String, _ names: [String]) {
         if !names.isEmpty { omissions.append(Omission(reason: reason, names: names)) }
     }
 
@@ -137,12 +143,12 @@ struct HostSurvey {
     private static let fileSystems = ["auto", "ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs", "bcachefs"]
     private static let remoteFileSystems = ["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "ceph", "glusterfs", "9p"]
 
-    /// Reads the mount points of disks in `/proc/self/mounts` (proc(5)): of each disk the first one that plugins see,
+    /// Reads the mount points of disks in `/proc/self/mounts` (proc(5)): of each disk the first one that the daemon sees,
     /// without boot partitions; and those of fstab(5) that are not mounted now but must be.
     ///
     /// File systems of other hosts are left out, because checking one may never end.
     ///
-    /// - Parameter isVisible: whether plugins see a mount point.
+    /// - Parameter isVisible: whether the daemon sees a mount point.
     mutating func readDisks(_ mounts: String, fstab: String = "", isVisible: (String) -> Bool = { _ in true }) {
         let mounted = Self.entries(mounts)
         let others = Self.entries(fstab).filter { entry in !mounted.contains { $0.place == entry.place } }

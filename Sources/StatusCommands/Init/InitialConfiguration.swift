@@ -11,15 +11,6 @@ struct InitialConfiguration {
         var subject: String
     }
 
-    /// The plugin for disks in Debian's package monitoring-plugins-basic.
-    static let diskPlugin = "/usr/lib/nagios/plugins/check_disk"
-    /// Without it, df(1) says how full a disk is; of a disk that is not mounted, it would describe the one around it.
-    private static let diskScript =
-        #"mountpoint -q -- "$1" || { echo "$1 is not mounted"; exit 2; }; "#
-        + #"u=$(df --output=pcent -- "$1" | tail -n 1 | tr -dc 0-9); "#
-        + #"[ "$u" ] || { echo "df cannot say how full $1 is"; exit 3; }; "#
-        + #"echo "$1 is $u % full"; [ "$u" -lt 95 ] || exit 2; [ "$u" -lt 90 ] || exit 1"#
-
     private(set) var entries: [Entry] = []
     /// The server for all units that fail; nil if the host has no systemd.
     private(set) var failedUnits: ServerName?
@@ -29,10 +20,9 @@ struct InitialConfiguration {
     private let accepts: Bool
 
     /// - Parameters:
-    ///   - hasDiskPlugin: whether ``diskPlugin`` is installed.
     ///   - selects: whether it selects a server; not if another file does.
     ///   - accepts: whether it lets posts add servers; not if another file forbids it.
-    init(_ survey: HostSurvey, hasDiskPlugin: Bool, selects: Bool = true, accepts: Bool = true) {
+    init(_ survey: HostSurvey, selects: Bool = true, accepts: Bool = true) {
         (self.selects, self.accepts) = (selects, accepts)
         omissions = survey.omissions
         for service in survey.services {
@@ -50,15 +40,20 @@ struct InitialConfiguration {
             failedUnits = entries.last?.name
         }
         for disk in survey.disks {
-            let path = Self.scalar(disk)
-            let check =
-                hasDiskPlugin
-                ? "[\(Self.diskPlugin), -w, 10%, -c, 5%, -E, -p, \(path)]"
-                : "[/bin/sh, -c, '\(Self.diskScript.replacingScalar("'", with: "''"))', df, \(path)]"
             add(
                 disk == "/" ? "disk-root" : "disk" + disk.replacingScalar("/", with: "-"),
-                "exec: \(check), interval: 5min",
-                disk)
+                disk == "/" ? "disk: /" : "disk: { path: \(Self.scalar(disk)), mounted: true }", disk)
+        }
+        if survey.hasMemory { add("memory", "memory: true", "memory") }
+        for resource in survey.pressures {
+            add("pressure-\(resource)", "pressure: \(resource)", "time lost while waiting for \(resource)")
+        }
+        for service in survey.secureServices {
+            let port = service.address.split(separator: ":").last ?? ""
+            add(
+                "certificate-\(port)",
+                "certificate: { host: \(Self.quoted(service.address)), name: \(Self.scalar(service.name)) }",
+                "the certificate of \(service.name) at \(service.address)")
         }
     }
 
