@@ -42,7 +42,7 @@ extension DNSReply {
         default: return "the server reports the error \(code)"
         }
         if !answers.isEmpty { return nil }
-        let article = "AMNS".contains(settings.type.rawValue.prefix(1)) && settings.type != .soa ? "an" : "a"
+        let article = settings.type.rawValue.first.map("AMNS".contains) == true ? "an" : "a"
         let record = "\(article) \(settings.type.rawValue) record"
         if let alias { return "\(name) is an alias of \(alias), for which the answer does not have \(record)" }
         if isReferral { return "the server does not know \(name), and refers to other servers" }
