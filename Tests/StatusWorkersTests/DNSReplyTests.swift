@@ -103,9 +103,11 @@ import Varlink
         let marks = Array(String(repeating: "\u{301}", count: 100).utf8)
         let reply = try #require(DNSReply(head + record(16, [200] + marks), to: text))
         #expect(reply.answers[0].unicodeScalars.contains("\u{34F}"))
-        let empty = try #require(DNSReply(head + record(16, [0]), to: text))
-        #expect(
-            empty.outcome(of: settings, after: .zero) == .expected(text: "\"\"", lifetime: 300, duration: .zero))
+        for blank in [[0], [1, 0x0A], [2, 0x20, 0x20]] as [[UInt8]] {
+            let reply = try #require(DNSReply(head + record(16, blank), to: text))
+            let outcome = reply.outcome(of: settings, after: .zero)
+            #expect(outcome == .expected(text: "\"\"", lifetime: 300, duration: .zero), "\(blank)")
+        }
     }
 
     private func received<Value: JSONReadable & JSONWritable>(_ value: Value) throws -> Value {
