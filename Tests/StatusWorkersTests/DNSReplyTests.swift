@@ -19,19 +19,26 @@ import Varlink
 
     /// A message to the question with these records; a record's name is the one in the question.
     private func message(_ records: [[UInt8]], flags: [UInt8] = [0x81, 0x80]) -> [UInt8] {
-        question.bytes[..<2] + flags + [0, 1, 0, UInt8(records.count), 0, 0, 0, 0] + question.bytes[12...]
-            + records.flatMap { [0xC0, 12] + $0 }
+        var bytes = Array(question.bytes[..<2]) + flags
+        bytes += [0, 1, 0, UInt8(records.count), 0, 0, 0, 0]
+        bytes += question.bytes[12...]
+        for record in records { bytes += [0xC0, 12] + record }
+        return bytes
     }
 
     /// The rest of a record after its name.
     private func record(_ type: UInt8, _ data: [UInt8], lifetime: [UInt8] = [0, 0, 1, 44]) -> [UInt8] {
-        [0, type, 0, 1] + lifetime + [0, UInt8(data.count)] + data
+        var bytes: [UInt8] = [0, type, 0, 1]
+        bytes += lifetime
+        bytes += [0, UInt8(data.count)]
+        return bytes + data
     }
 
     @Test("a question has the name in labels, the type, and the class of the internet")
     func asks() {
-        let name = [7] + Array("Example".utf8) + [3] + Array("org".utf8) + [0]
-        #expect(question.bytes == [0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0] + name + [0, 1, 0, 1])
+        let header: [UInt8] = [0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]
+        let rest = Array("\u{7}Example\u{3}org\u{0}\u{0}\u{1}\u{0}\u{1}".utf8)
+        #expect(question.bytes == header + rest)
     }
 
     @Test(
@@ -90,13 +97,17 @@ import Varlink
         var settings = DNSSettings(name: "example.org")
         settings.type = .txt
         let text = DNSQuestion(settings, id: 0x1234)
-        let head: [UInt8] = [0x12, 0x34, 0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0] + text.bytes[12...] + [0xC0, 12]
+        var head: [UInt8] = [0x12, 0x34, 0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]
+        head += text.bytes[12...]
+        head += [0xC0, 12]
         let marks = Array(String(repeating: "\u{301}", count: 100).utf8)
         let reply = try #require(DNSReply(head + record(16, [200] + marks), to: text))
         #expect(reply.answers[0].unicodeScalars.contains("\u{34F}"))
-        let empty = try #require(DNSReply(head + record(16, [0]), to: text))
-        #expect(
-            empty.outcome(of: settings, after: .zero) == .expected(text: "\"\"", lifetime: 300, duration: .zero))
+        for blank in [[0], [1, 0x0A], [2, 0x20, 0x20]] as [[UInt8]] {
+            let reply = try #require(DNSReply(head + record(16, blank), to: text))
+            let outcome = reply.outcome(of: settings, after: .zero)
+            #expect(outcome == .expected(text: "\"\"", lifetime: 300, duration: .zero), "\(blank)")
+        }
     }
 
     private func received<Value: JSONReadable & JSONWritable>(_ value: Value) throws -> Value {

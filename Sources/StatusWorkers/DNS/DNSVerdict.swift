@@ -26,8 +26,8 @@ extension DNSReply {
         return missing.isEmpty ? "unexpected \(extra)" : "\(extra), not \(missing)"
     }
 
-    /// A text of bounded length, which fits into the message to the daemon.
-    private static func fitting(_ text: String) -> String { StatusText(fitting: text)?.rawValue ?? "" }
+    /// A text of bounded length, which fits into the message to the daemon; quotes for one that is empty or blank.
+    private static func fitting(_ text: String) -> String { StatusText(fitting: text)?.rawValue ?? "\"\"" }
 
     /// The reason why there are no answers; nil if there are some.
     private func problem(of settings: DNSSettings) -> String? {
@@ -42,7 +42,7 @@ extension DNSReply {
         default: return "the server reports the error \(code)"
         }
         if !answers.isEmpty { return nil }
-        let article = "AMNS".contains(settings.type.rawValue.prefix(1)) && settings.type != .soa ? "an" : "a"
+        let article = settings.type.rawValue.first.map("AMNS".contains) == true ? "an" : "a"
         let record = "\(article) \(settings.type.rawValue) record"
         if let alias { return "\(name) is an alias of \(alias), for which the answer does not have \(record)" }
         if isReferral { return "the server does not know \(name), and refers to other servers" }
@@ -54,7 +54,7 @@ extension DNSReply {
     /// Lists answers in an order that does not depend on the server, which may change its own each time.
     private static func list(_ texts: [String]) -> String {
         let sorted = Set(texts).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-        let shown = sorted.prefix(maximumShown).map { $0.isEmpty ? "\"\"" : $0 }.joined(separator: ", ")
+        let shown = sorted.prefix(maximumShown).map(fitting).joined(separator: ", ")
         return sorted.count > maximumShown ? "\(shown) and \(sorted.count - maximumShown) more" : shown
     }
 }
