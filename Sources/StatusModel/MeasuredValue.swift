@@ -7,7 +7,8 @@ public struct MeasuredValue: Hashable, Sendable {
 
     public var name: String
     public var value: Double
-    /// The unit: `%`, `B` for bytes, `s` for seconds, `c` for a number that only grows, or empty for a number of things.
+    /// The unit: `%`, `B` for bytes, `s` for seconds, `c` for a number that only grows, or empty for a number of
+    /// things.
     public var unit: String
     /// The value from which on the level is warning, or critical; nil for none.
     ///

@@ -31,7 +31,8 @@ static inline bool resolver_read(
     return true;
 }
 
-/* Expands the name at `from`, which may be compressed; returns the bytes that it takes there, or -1 if it is invalid. */
+/* Expands the name at `from`, which may be compressed; returns the bytes that it takes there, or -1 if it is
+ * invalid. */
 static inline int resolver_expand(
     const ns_msg *_Nonnull message, const uint8_t *_Nonnull from, char name[_Nonnull NS_MAXDNAME]
 ) {

@@ -166,12 +166,12 @@ import Testing
     @Test("services with TLS are those that listen at its ports and have a certificate that can be verified")
     func listeners() {
         let tcp = """
-              sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
-               0: 00000000:01BB 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0
-               1: 0100007F:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 2 1 0 100 0 0 10 0
-               2: 0A0200C0:03E1 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 3 1 0 100 0 0 10 0
-               3: 0A0200C0:01BB 0B0200C0:9999 01 00000000:00000000 00:00000000 00000000     0        0 4 1 0 100 0 0 10 0
-               4: 0100007F:20FB 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 5 1 0 100 0 0 10 0
+              sl  local_address rem_address   st
+               0: 00000000:01BB 00000000:0000 0A
+               1: 0100007F:0016 00000000:0000 0A
+               2: 0A0200C0:03E1 00000000:0000 0A
+               3: 0A0200C0:01BB 0B0200C0:9999 01
+               4: 0100007F:20FB 00000000:0000 0A
             """
         let tcp6 = """
               sl  local_address                         remote_address                        st

@@ -25,9 +25,7 @@ import Testing
         return try fixture.factory.start(server, of: name, predecessor: nil, shown: nil)
     }
 
-    @Test(
-        "makes no source for push or a group of pushes, and a source that can be refreshed or listens for each other kind"
-    )
+    @Test("makes no source for push or a group of pushes; that of each other kind can be refreshed, or listens")
     func kinds() throws {
         #expect(try start(PushSettings()) == nil)
         #expect(try start(nil) == nil)

@@ -23,7 +23,8 @@ enum InitCommand {
         discussion:
             """
             It finds failed units, enabled services, what timers start, disks, memory, pressure and certificates of \
-            services with TLS, and says what it left out; one more server is critical if any unit fails. The file is conf.d/00-init.yaml next to statusd.yaml.\n\n
+            services with TLS, and says what it left out; one more server is critical if any unit fails. The file is \
+            conf.d/00-init.yaml next to statusd.yaml.\n\n
             """
                 + ExitStatus.table([.invalidConfiguration]),
         parameters: [print, force, Options.json, Options.otherHost],
@@ -48,7 +49,7 @@ enum InitCommand {
                 ProgramOutput.systemctl("show --all '*.service' '*.timer' -p \(HostSurvey.properties)"))
             survey.readDisks(
                 SystemFile.text(at: "/proc/self/mounts") ?? "", fstab: SystemFile.text(at: "/etc/fstab") ?? ""
-            ) { ServiceSandbox.daemon.obstacle(to: $0) == nil }
+            ) { DiskSettings(path: $0).requirements.isEmpty || ServiceSandbox.daemon.obstacle(to: $0) == nil }
             survey.hasMemory = MonitorAddress.fileExists("/proc/meminfo")
             survey.pressures = ["cpu", "io", "memory"].filter { SystemFile.text(at: "/proc/pressure/\($0)") != nil }
             survey.readListeners(

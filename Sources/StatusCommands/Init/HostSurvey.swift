@@ -143,8 +143,8 @@ struct HostSurvey {
     private static let fileSystems = ["auto", "ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs", "bcachefs"]
     private static let remoteFileSystems = ["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "ceph", "glusterfs", "9p"]
 
-    /// Reads the mount points of disks in `/proc/self/mounts` (proc(5)): of each disk the first one that the daemon sees,
-    /// without boot partitions; and those of fstab(5) that are not mounted now but must be.
+    /// Reads the mount points of disks in `/proc/self/mounts` (proc(5)): of each disk the first one that the daemon
+    /// sees, without boot partitions; and those of fstab(5) that are not mounted now but must be.
     ///
     /// File systems of other hosts are left out, because checking one may never end.
     ///

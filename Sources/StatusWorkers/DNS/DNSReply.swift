@@ -7,7 +7,8 @@ import SourceKinds
 /// What a name server replied to a question.
 ///
 /// glibc's resolver library reads the message. It is a part of libc6, and every lookup of every program relies on it.
-/// Its `res_nsend` is not used: it tells a failure of the server only as an errno, and waits for slow TCP without limit.
+/// Its `res_nsend` is not used: it tells a failure of the server only as an errno, and waits for slow TCP without
+/// limit.
 public struct DNSReply: Sendable, Equatable {
     /// The response code (RFC 1035, section 4.1.1); 0 for no error.
     public var code: Int

@@ -79,10 +79,10 @@ import Testing
         #expect(noon.fullText == evening.fullText)
         #expect(evening.fullText != morning.fullText)
         #expect(!morning.isNear(evening))
-        #expect(noon.values.map(\.name) == ["expires", "time"])
-        #expect(noon.values[0].value == Double(60 * Self.day + 40_000))
-        #expect(noon.values[0].warning == Double(14 * Self.day))
-        #expect(noon.values[0].critical == Double(2 * Self.day))
+        #expect(noon.unshown.map(\.name) == ["expires", "time"])
+        #expect(noon.unshown[0].value == Double(60 * Self.day + 40_000))
+        #expect(noon.unshown[0].warning == Double(14 * Self.day))
+        #expect(noon.unshown[0].critical == Double(2 * Self.day))
     }
 
     @Test("an issuer is named, safe to show")

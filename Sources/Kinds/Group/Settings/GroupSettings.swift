@@ -4,7 +4,8 @@ public import StatusModel
 import StatusSupport
 public import YAML
 
-/// `group: [web, db, "cache*"]`, or `group: { of: [web1, web2], critical: all }`: the status follows from other servers.
+/// `group: [web, db, "cache*"]`, or `group: { of: [web1, web2], critical: all }`: a status that follows from other
+/// servers.
 public struct GroupSettings: SourceSettings {
     public static let key = "group"
     public static let delivery = SourceDelivery.derived

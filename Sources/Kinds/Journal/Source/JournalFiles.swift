@@ -72,8 +72,8 @@ enum JournalFiles {
         let advice =
             switch number {
             case EACCES:
-                "; run “systemctl edit statusd”, add “[Service]” and “SupplementaryGroups=systemd-journal”, and restart "
-                    + "statusd"
+                "; run “systemctl edit statusd”, add “[Service]” and “SupplementaryGroups=systemd-journal”, "
+                    + "and restart statusd"
             case EBADMSG, ENODATA: "; run “journalctl --verify”"
             default: ""
             }

@@ -4,7 +4,8 @@ import EventLoopIO
 import NotificationStreams
 import StatusModel
 
-/// The lookup of a check's host; its runs share it, so that a hanging resolver is not asked again before it has answered.
+/// The lookup of a check's host; its runs share it, so that a hanging resolver is not asked again before it has
+/// answered.
 struct SharedLookUp: Sendable {
     private let host: String
     private let load: SharedLoad<[InternetAddress], any Error>
