@@ -81,8 +81,8 @@ enum DiskFinding: Equatable {
         let number = statvfs(path, &numbers) == 0 ? MountTable.number(ofMountAt: path) : nil
         let failure = errno
         let text = SystemFile.text(at: "/proc/self/mountinfo") ?? ""
-        if !DiskSettings.shared.contains(SystemFile.target(of: path)),
-            let reason = HiddenFolders.last(of: text).reason(for: path)
+        if let reason = HiddenFolders.last(of: text).reason(for: path),
+            !DiskSettings.shared.contains(SystemFile.target(of: path))
         {
             throw CheckFailure("cannot access \(path): \(reason)")
         }
