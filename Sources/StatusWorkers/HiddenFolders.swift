@@ -2,6 +2,7 @@
 
 import EventLoopIO
 import SourceKinds
+import Synchronization
 
 /// The folders of the host that this service's sandbox hides from it (systemd.exec(5)).
 ///
@@ -19,9 +20,19 @@ public struct HiddenFolders: Sendable {
     private let mounts: [Mount]
 
     /// The folders that are hidden from this process.
-    public static var current: HiddenFolders {
-        HiddenFolders(mounts: SystemFile.text(at: "/proc/self/mountinfo") ?? "")
+    public static var current: HiddenFolders { last(of: SystemFile.text(at: "/proc/self/mountinfo") ?? "") }
+
+    /// Returns the folders that a list of mounts hides; a worker that checks often reads the same list each time.
+    ///
+    /// - Parameter mounts: the text of /proc/self/mountinfo (proc(5)).
+    public static func last(of mounts: String) -> HiddenFolders {
+        cache.withLock { cache in
+            if cache.mounts != mounts { cache = (mounts, HiddenFolders(mounts: mounts)) }
+            return cache.folders
+        }
     }
+
+    private static let cache = Mutex((mounts: "", folders: HiddenFolders(mounts: "")))
 
     /// - Parameter mounts: the text of /proc/self/mountinfo (proc(5)).
     public init(mounts: String) {

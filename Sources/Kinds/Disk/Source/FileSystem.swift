@@ -47,11 +47,13 @@ extension FileSystem {
     /// Adds whether the file system takes writes.
     ///
     /// The flag of statvfs(3) does not tell that, because the service's sandbox is mounted for reading only.
-    mutating func note(_ mount: MountTable.Mount, fstab: String) {
+    ///
+    /// - Parameter fstab: the text of fstab(5).
+    mutating func note(_ mount: MountTable.Mount, fstab: @autoclosure () -> String) {
         isReadOnly = !Self.readOnlyOptions.isDisjoint(with: mount.options)
         isMeantReadOnly =
             Self.readOnlyTypes.contains(mount.type)
-            || mount.options.contains("ro") && MountTable.isReadOnly(mount.folder, in: fstab)
+            || mount.options.contains("ro") && MountTable.isReadOnly(mount.folder, in: fstab())
     }
 }
 
@@ -79,8 +81,8 @@ enum DiskFinding: Equatable {
         let number = statvfs(path, &numbers) == 0 ? MountTable.number(ofMountAt: path) : nil
         let failure = errno
         let text = SystemFile.text(at: "/proc/self/mountinfo") ?? ""
-        if !DiskSettings.shared.contains(SystemFile.target(of: path)),
-            let reason = HiddenFolders(mounts: text).reason(for: path)
+        if let reason = HiddenFolders.last(of: text).reason(for: path),
+            !DiskSettings.shared.contains(SystemFile.target(of: path))
         {
             throw CheckFailure("cannot access \(path): \(reason)")
         }

@@ -7,7 +7,6 @@ import StatusSupport
 /// The mounts that this process sees (proc(5), /proc/self/mountinfo).
 struct MountTable {
     struct Mount: Equatable {
-        var number: Substring
         /// The number of the mount that has the folder.
         var parent: Substring
         /// The number of the file system.
@@ -21,26 +20,28 @@ struct MountTable {
         var options: Set<Substring>
     }
 
-    private let mounts: [Mount]
+    /// The lines, which are read as needed: there may be hundreds.
+    private let lines: [Substring]
 
     /// - Parameter text: the text of /proc/self/mountinfo.
-    init(_ text: String) {
-        mounts = text.split(separator: "\n").compactMap { line in
-            let fields = line.split(separator: " ")
-            guard fields.count > 6, let end = fields.firstIndex(of: "-"), fields.count > end + 3 else { return nil }
-            return Mount(
-                number: fields[0], parent: fields[1], device: fields[2], root: Self.plain(fields[3]),
-                folder: Self.plain(fields[4]), type: String(fields[end + 1]),
-                options: Set(fields[end + 3].split(separator: ",")))
-        }
-    }
+    init(_ text: String) { lines = text.split(separator: "\n") }
 
     /// The mount with a number.
-    subscript(number: Substring) -> Mount? { mounts.first { $0.number == number } }
+    subscript(number: Substring) -> Mount? { lines.first { $0.hasPrefix("\(number) ") }.flatMap(Self.mount) }
+
+    private static func mount(_ line: Substring) -> Mount? {
+        let fields = line.split(separator: " ")
+        guard fields.count > 6, let end = fields.firstIndex(of: "-"), fields.count > end + 3 else { return nil }
+        return Mount(
+            parent: fields[1], device: fields[2], root: plain(fields[3]), folder: plain(fields[4]),
+            type: String(fields[end + 1]), options: Set(fields[end + 3].split(separator: ",")))
+    }
 
     /// Whether a file system is mounted at a folder, other than what the service's sandbox mounts there.
     func isMounted(at folder: String) -> Bool {
-        mounts.contains { $0.folder == folder && !$0.root.contains("/systemd-private-") && !isItself($0) }
+        lines.lazy.compactMap(Self.mount).contains {
+            $0.folder == folder && !$0.root.contains("/systemd-private-") && !isItself($0)
+        }
     }
 
     /// Whether a mount shows what would be in its place without it, as a sandbox does to make it read-only.

@@ -33,7 +33,7 @@ struct MemoryUse: Equatable {
     /// - Returns: nil if the text lacks a number, as before Linux 3.14.
     init?(_ text: String) {
         var kilobytes: [Substring: Double] = [:]
-        for line in text.split(separator: "\n") {
+        for line in text.split(separator: "\n") where line.hasPrefix("Mem") || line.hasPrefix("Swap") {
             let fields = line.split(separator: " ")
             if fields.count == 3, fields[2] == "kB" { kilobytes[fields[0]] = Double(fields[1]) }
         }
