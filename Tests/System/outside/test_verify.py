@@ -31,7 +31,7 @@ MISTAKES = {
     "exec: [/a], timeout: 1x": "must be a time", "exec: [/a], failures: 0": "whole number", "exec: [/a], successes: few": "whole number",
     "http: { url: http://a, contains: '' }": "“contains” must not be empty", "http: { url: http://a, headers: { 'a b': c } }": "must be letters, digits and hyphens",
     "http: { url: http://a, headers: { 'a:b': c } }": "write a space after the colon", "exec: [/a, [b]]": "each part of “exec” must be text",
-    "journal: a/b": "invalid unit name", "journal: { within: 1h }": "requires “unit”", "journal: { match: { priority: 3 } }": "must be in capitals",
+    "journal: a/b": "invalid unit name", "journal: { match: { priority: 3 } }": "must be in capitals",
     "journal: { match: { PRIORITY: 8 } }": "from 0 to 7", "journal: { match: [a] }": "must be a mapping of journal fields", "journal: { unit: a, within: 8d }": "must be a time",
     "journal: { unit: a, warning: 2, critical: 2 }": "must be less than “critical”", "journal: { unit: a, critical: 0 }": "whole number",
     "group: web": "must be a list of servers", "group: []": "must be a list of servers", "group: [a b]": "invalid member “a b”",
