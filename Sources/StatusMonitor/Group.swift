@@ -81,13 +81,24 @@ struct Group {
 
     private mutating func remove(_ member: ServerName, from standing: Standing) {
         if standing == .ok { return okCount -= 1 }
-        others[standing, default: []].removeAll { $0 == member }
+        let position = position(of: member, in: standing)
+        if position < count(standing), others[standing]?[position] == member { others[standing]?.remove(at: position) }
     }
 
     private mutating func add(_ member: ServerName, to standing: Standing) {
         if standing == .ok { return okCount += 1 }
-        let index = others[standing]?.firstIndex { $0 > member } ?? others[standing]?.endIndex ?? 0
-        others[standing, default: []].insert(member, at: index)
+        others[standing, default: []].insert(member, at: position(of: member, in: standing))
+    }
+
+    /// The position of a member in its sorted list, by bisection, because there may be thousands.
+    private func position(of member: ServerName, in standing: Standing) -> Int {
+        guard let names = others[standing] else { return 0 }
+        var range = 0..<names.count
+        while !range.isEmpty {
+            let middle = range.lowerBound + range.count / 2
+            range = names[middle] < member ? middle + 1..<range.upperBound : range.lowerBound..<middle
+        }
+        return range.lowerBound
     }
 
     // MARK: The status

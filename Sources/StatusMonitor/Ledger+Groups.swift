@@ -5,6 +5,7 @@ import StatusModel
 extension Ledger {
     /// Replaces all groups; ``settleGroups(into:at:)`` must follow.
     mutating func setGroups(_ rules: [ServerName: GroupRule]) {
+        if groups.isEmpty, rules.isEmpty { return }
         groups = GroupTable(rules)
         for place in records.indices {
             records[place].groups = []

@@ -35,6 +35,7 @@ import Varlink
     func limits() throws {
         let warning = try #require(try settings("{ unit: a, warning: 2 }"))
         #expect((warning.warning, warning.critical) == (2, nil))
+        #expect(try settings("{ within: 10min }") == JournalSettings())
         let both = try #require(try settings("{ unit: a, warning: 2, critical: 5, within: 1h }"))
         #expect((both.warning, both.critical, both.within) == (2, 5, .seconds(3600)))
         #expect(
@@ -45,7 +46,7 @@ import Varlink
     @Test(
         "invalid settings are refused",
         arguments: [
-            "", "a/b", "[]", "{}", "{ within: 1h }", "{ unit: a/b }", "{ match: [] }", "{ match: {} }",
+            "", "a/b", "[]", "{ unit: a/b }", "{ match: [] }", "{ match: {} }",
             "{ match: { priority: 3 } }", "{ match: { PRIORITY: 8 } }", "{ match: { PRIORITY: [] } }",
             "{ match: { PRIORITY: bad } }", "{ match: { A: } }", "{ match: { 1A: x } }", "{ unit: a, within: 0s }",
             "{ unit: a, critical: 0 }", "{ unit: a, warning: 3, critical: 3 }", "{ unit: a, critical: 10001 }",

@@ -50,7 +50,7 @@ MISTAKES = {
     "http: { url: http://a, proxy: proxy:3128 }": "“proxy” must be a URL", "http: { url: http://a, proxy: 'http://proxy' }": "“proxy” must be a URL", "http: { url: http://a, socket: /a, proxy: 'http://a:1' }": "cannot be combined with “socket”",
     "http: { url: https://a, expires: soon }": "must be a time from 1min to 3650d", "certificate: 'a:0'": "HOST or HOST:PORT", "certificate: https://a": "HOST or HOST:PORT", "certificate: müller.example": "write it as xn--",
     "certificate: { name: a }": "requires “host”", "certificate: { host: a, starttls: ldap }": "must be smtp, imap or pop3", "certificate: { host: a, name: 'a:443' }": "the name or address in the certificate", "certificate: { host: a, expires: false }": "must be a time from 1min to 3650d",
-    "journal: a/b": "invalid unit name", "journal: { within: 1h }": "requires “unit”", "journal: { match: { priority: 3 } }": "must be in capitals",
+    "journal: a/b": "invalid unit name", "journal: { match: { priority: 3 } }": "must be in capitals",
     "journal: { match: { PRIORITY: 8 } }": "from 0 to 7", "journal: { match: [a] }": "must be a mapping of journal fields", "journal: { unit: a, within: 8d }": "must be a time",
     "journal: { unit: a, warning: 2, critical: 2 }": "must be less than “critical”", "journal: { unit: a, critical: 0 }": "whole number",
     "group: web": "must be a list of servers", "group: []": "must be a list of servers", "group: [a b]": "invalid member “a b”",

@@ -40,9 +40,6 @@ public struct JournalSettings: SourceSettings {
         try reader.readMapping(
             node, of: key, keys: ["unit", "match", "within", "warning", "critical"]
         ) { key, value, reader throws(Problem) in try settings.read(key, value, reader.nodes) }
-        guard node.value(of: "unit") != nil || node.value(of: "match") != nil else {
-            throw reader.nodes.problem(at: node, "“journal” requires “unit”, such as nginx.service, or “match”")
-        }
         if settings.warning == nil, settings.critical == nil { settings.critical = 1 }
         if let warning = settings.warning, let critical = settings.critical, warning >= critical {
             throw reader.nodes.problem(at: node, "“warning” in “journal” must be less than “critical”")
