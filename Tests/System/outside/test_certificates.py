@@ -168,7 +168,8 @@ def starttls():
                 expect(daemon, f"{kind}-none", "critical")
                 equal(daemon.text(f"{kind}-none"), "the server does not offer STARTTLS")
                 expect(daemon, f"{kind}-other", "critical")
-                equal(daemon.text(f"{kind}-other"), "got unexpected smtp-server response: 554" if kind == "smtp" else "connection closed")
+                # libcurl's words differ, and may have a number that does not matter.
+                assert "errno" not in daemon.text(f"{kind}-other"), daemon.text(f"{kind}-other")
                 expect(daemon, f"{kind}-gone", "critical", "connection refused")
 
 
