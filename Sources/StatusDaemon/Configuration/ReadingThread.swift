@@ -84,9 +84,11 @@ final class ReadingThread {
         }
     }
 
-    /// Warns if HTTP requests are configured but cannot be made, for example because libcurl is missing.
+    /// Warns if HTTP requests or checks of certificates are configured but cannot be made, for example because libcurl is missing.
     private nonisolated static func lacks(_ configuration: Configuration) -> [Problem] {
-        let servers = configuration.servers.filter { $0.value.source?.base is HTTPSettings }
+        let servers = configuration.servers.filter {
+            $0.value.source?.base.requirements.contains(HTTPSettings.libcurl) == true
+        }
         guard let first = servers.min(by: { $0.key < $1.key }),
             let reason = WorkerStart.refusal(of: .httpWorker)
         else { return [] }

@@ -123,17 +123,29 @@ def expressions():
             equal(failed(daemon, "steps"), "the regular expression of “matches” takes more than 1 s of processor time; make it simpler")
 
 
-@test("http: a body makes the method POST, is sent again after a 307, and has only the type that headers name")
+@test("http: a body makes the method POST, is sent again after a 307 but not after a 302, and has only the type that headers name")
 def request_body():
-    with web() as server:
+    def redirect(code):
+        def answer(connection):
+            with connection:
+                received = b""
+                while b"x=1" not in received:
+                    received += connection.recv(65536)
+                connection.sendall(response(code, Location=f"http://127.0.0.1:{server.port}/{code}"))
+
+        return listener(answer)
+
+    with web() as server, redirect(307) as again, redirect(302) as other:
         url = f"http://127.0.0.1:{server.port}"
-        with Daemon(once(f"post: {{ http: {{ url: {url}/, body: '{{\"a\": 1}}', headers: {{ Content-Type: application/json }} }} }}",
+        with Daemon(once(f"again: {{ http: {{ url: 'http://127.0.0.1:{again}/', body: 'x=1' }} }}", f"other: {{ http: {{ url: 'http://127.0.0.1:{other}/', body: 'x=1' }} }}",
+                         f"post: {{ http: {{ url: {url}/, body: '{{\"a\": 1}}', headers: {{ Content-Type: application/json }} }} }}",
                          f"options: {{ http: {{ url: {url}/, method: OPTIONS, body: 'x=1' }} }}")) as daemon:
-            for name in "post", "options":
+            for name in "post", "options", "again", "other":
                 expect(daemon, name, "ok", "HTTP 200 in ")
-        sent = {method: (body, headers.get("Content-Type"), headers.get("Content-Length"))
-                for (method, _, headers), body in zip(server.requests, server.bodies)}
-        equal(sent, {"POST": ('{"a": 1}', "application/json", "8"), "OPTIONS": ("x=1", None, "3")})
+        sent = {(method, path): (body, headers.get("Content-Type"), headers.get("Content-Length"))
+                for (method, path, headers), body in zip(server.requests, server.bodies)}
+        equal(sent, {("POST", "/"): ('{"a": 1}', "application/json", "8"), ("OPTIONS", "/"): ("x=1", None, "3"),
+                     ("POST", "/307"): ("x=1", None, "3"), ("GET", "/302"): ("", None, None)})
 
 
 @test("http: a credential of the service is sent as a header field to the same host only, and shown nowhere")

@@ -634,7 +634,7 @@ def no_libcurl():
         with Daemon(once("web: { http: 'http://127.0.0.1:9/' }"), prefix=("env", f"LD_LIBRARY_PATH={folder}")) as daemon:
             server = eventually(lambda: (each := daemon.describe("web"))["phase"] == "failed" and each, "a failed server")
             contains(server["message"], "cannot make HTTP requests: cannot load libcurl: ", "; install the package libcurl4")
-            daemon.file.write_text(once("web: { http: 'http://127.0.0.1:9/' }", "shop: { http: 'http://127.0.0.1:9/' }"))
+            daemon.file.write_text(once("web: { http: 'http://127.0.0.1:9/' }", "shop: { certificate: '127.0.0.1:9' }"))
             contains(daemon.ctl("reload").err, "warning: ", "shop and 1 more cannot be checked: cannot load libcurl: ", "install the package libcurl4")
     finally:
         shutil.rmtree(folder)

@@ -39,8 +39,7 @@ public struct CertificateSettings: SourceSettings {
             + ["\(expires.components.seconds)"]
     }
     public var requirements: [SourceRequirement] {
-        [.library(HTTPSettings.library, package: "libcurl4")]
-            + (certificateAuthority.map { [.readableFile($0)] } ?? [])
+        [HTTPSettings.libcurl] + (certificateAuthority.map { [.readableFile($0)] } ?? [])
     }
 
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> Self? {

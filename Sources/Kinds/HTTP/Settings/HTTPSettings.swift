@@ -9,6 +9,7 @@ public struct HTTPSettings: SourceSettings {
 
     /// libcurl's shared library, which makes the requests.
     public static let library = "libcurl.so.4"
+    public static let libcurl = SourceRequirement.library(library, package: "libcurl4")
 
     public var url: String
     /// The Unix socket to connect to, instead of the host and port of the URL.
@@ -74,7 +75,7 @@ public struct HTTPSettings: SourceSettings {
         return parts
     }
     public var requirements: [SourceRequirement] {
-        [.library(Self.library, package: "libcurl4")] + (certificateAuthority.map { [.readableFile($0)] } ?? [])
+        [Self.libcurl] + (certificateAuthority.map { [.readableFile($0)] } ?? [])
             + (socket.map { [.connectableSocket($0)] } ?? [])
             + (matches == nil ? [] : [.library(RegularExpression.library, package: "libpcre2-8-0")])
     }
