@@ -34,7 +34,7 @@ def first_minute():
             printed = statusctl("init", "--print")
             assert not FILE.exists()
             told = statusctl("init")
-            contains(told, f"wrote {FILE}: ", "* broken ", "broken.service, failed now", "shop.service", "dump.service, by its timer", "disk-root",
+            contains(told, f"wrote {FILE}: ", "* broken ", "broken.service, failed now", "shop.service", "dump.service, by its timer", "disk-root", "memory ",
                      "failed-units ", "any unit that fails",
                      "left out parts of the system: ", "left out other types of units, and user managers; failed-units is critical if any unit fails", "Next: “statusctl reload”")
             equal(FILE.read_text(encoding="utf-8"), printed)
@@ -42,6 +42,7 @@ def first_minute():
             statusctl("reload")
             done("/usr/bin/statusctl", "wait", "shop", "--timeout", "20s")
             done("/usr/bin/statusctl", "wait", "disk-root", "--timeout", "20s")
+            done("/usr/bin/statusctl", "wait", "memory", "--timeout", "20s")
             found = {server["name"]: server for server in json.loads(statusctl("list", "--json"))["servers"]}
             equal((found["broken"]["status"]["level"], found["broken"]["selected"]), ("critical", True))
             contains(found["failed-units"]["status"]["text"], "failed: ", "broken.service (exit status 1)")

@@ -19,8 +19,8 @@ MARK = "the-end-of-a-command"
 
 def normal(text):
     """A transcript with letters in place of the parts that differ each time, and with single blanks."""
-    for pattern, letter in ((r"\d{4}-\d\d-\d\d", "D"), (r"\d\d:\d\d:\d\d", "T"), (r"(under )?\d+ ms", "N ms"), (r"took \d+\w+", "took N"), (r"(\d+\w+ )*\d+\w+ ago", "A ago"),
-                            (r"/ \d+MiB \([\d.]+% inode=[\d.]+%\)", "/ SPACE")):
+    for pattern, letter in ((r"\d{4}-\d\d-\d\d", "D"), (r"\d\d:\d\d:\d\d", "T"), (r"[\d.]+ ms", "N ms"), (r"took \d+\w+", "took N"), (r"(\d+\w+ )*\d+\w+ ago", "A ago"),
+                            (r"\d+% of [\d.]+ [kMGT]?B used, [\d.]+ [kMGT]?B free", "SPACE")):
         text = re.sub(pattern, letter, text)
     return [re.sub(r" +", " ", line).rstrip() for line in text.strip().split("\n")]
 
