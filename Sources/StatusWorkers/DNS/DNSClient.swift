@@ -10,9 +10,12 @@ import StatusSupport
 ///
 /// As in resolv.conf(5), the next server is asked if one fails or is silent, and all again until the timeout.
 struct DNSClient {
+    /// A server, with its name in messages; nil if the configuration has the address.
+    private typealias Server = (address: InternetAddress, name: String?)
+
     /// A server, and the socket for datagrams that is connected to it.
     private struct Peer {
-        let address: InternetAddress
+        let server: Server
         let socket: OwnedDescriptor
         /// What makes the server useless for this question.
         var failure: DNSFailure?
@@ -51,32 +54,32 @@ struct DNSClient {
     }
 
     /// The servers of a request, by default those of this host.
-    private static func servers(of settings: DNSSettings) throws(DNSFailure) -> [InternetAddress] {
+    private static func servers(of settings: DNSSettings) throws(DNSFailure) -> [Server] {
         if let server = settings.server {
             guard let address = Resolver.numericAddress(server, port: settings.port) else {
                 throw .host("cannot use the name server \(server); see whether its zone exists with “ip link”")
             }
-            return [address]
+            return [(address, nil)]
         }
         let file = DNSSettings.resolverFile
         guard let text = SystemFile.text(at: file) else { throw .host("cannot read \(file); set “server”") }
-        let servers = text.split(separator: "\n").compactMap { line -> InternetAddress? in
+        let servers = text.split(separator: "\n").compactMap { line -> Server? in
             let words = line.split { $0 == " " || $0 == "\t" }
             guard words.count > 1, words[0] == "nameserver" else { return nil }
-            return Resolver.numericAddress(String(words[1]), port: 53)
+            return Resolver.numericAddress(String(words[1]), port: 53).map { ($0, String(words[1])) }
         }
         if servers.isEmpty { throw .host("no name server in \(file); add one, or set “server”") }
         return Array(servers.prefix(maximumServers))
     }
 
-    private mutating func ask(_ servers: [InternetAddress]) throws(DNSFailure) -> DNSReply {
+    private mutating func ask(_ servers: [Server]) throws(DNSFailure) -> DNSReply {
         var failure: DNSFailure?
-        for address in servers {
+        for server in servers {
             do throws(DNSFailure) {
-                peers.append(Peer(address: address, socket: try Self.connect(address)))
+                peers.append(Peer(server: server, socket: try Self.connect(server.address)))
             } catch {
                 if case .host = error { throw error }
-                failure = failure ?? error
+                failure = failure ?? error.naming(server.name)
             }
         }
         let pause = min(Self.longestPause, wait.total / (3 * servers.count))
@@ -96,7 +99,7 @@ struct DNSClient {
         _ current: Int, until end: ContinuousClock.Instant
     ) throws(DNSFailure) -> DNSReply? {
         let sent = send(peers[current].socket.rawValue, question.bytes, question.bytes.count, Int32(MSG_NOSIGNAL))
-        if sent < 0 { peers[current].failure = try Self.failure(errno) }
+        if sent < 0 { peers[current].failure = try Self.failure(errno).naming(peers[current].server.name) }
         while peers[current].failure == nil, ContinuousClock.now < end {
             let open = peers.indices.filter { peers[$0].failure == nil }
             let ready = wait.ready(open.map { (peers[$0].socket, POLLIN) }, until: end)
@@ -105,7 +108,7 @@ struct DNSClient {
                     if let reply = try receive(from: peers[index]) { return reply }
                 } catch {
                     if case .host = error { throw error }
-                    peers[index].failure = error
+                    peers[index].failure = error.naming(peers[index].server.name)
                 }
             }
         }
@@ -122,7 +125,7 @@ struct DNSClient {
         }
         let message = Array(room.prefix(count))
         let isTruncated = question.isAnswered(by: message) && message[2] & 0x02 != 0
-        let reply = isTruncated ? try askOverTCP(peer.address) : DNSReply(message, to: question)
+        let reply = isTruncated ? try askOverTCP(peer.server.address) : DNSReply(message, to: question)
         guard let reply else {
             hasInvalid = true
             return nil
@@ -161,4 +164,10 @@ enum DNSFailure: Error {
     case reply(DNSReply)
     /// This host lacks something, so nothing is known of the server.
     case host(String)
+
+    /// Adds the name of the server, unless the server itself has replied.
+    func naming(_ server: String?) -> DNSFailure {
+        guard let server, case .server(let reason) = self else { return self }
+        return .server("\(server): \(reason)")
+    }
 }
