@@ -75,7 +75,7 @@ public struct ServiceSandbox: Sendable {
         return obstacle.map { "\($0.setting) of \(service) hides \($0.folder)" }
     }
 
-    /// Whether a path in /proc leads to processes by number, or to all entries there: /proc, /proc/1/stat, /proc/*/stat.
+    /// Whether a path in /proc leads to processes, or to all entries there: /proc, /proc/1/stat, /proc/*/stat.
     package static func isProcess(_ path: String) -> Bool {
         let parts = path.split(separator: "/")
         guard parts.count > 1, let first = parts[1].utf8.first else { return true }
