@@ -191,12 +191,14 @@ def pressure():
 def processes():
     need_root()
     with Daemon(lambda folder: f"defaults: {{ interval: 1h }}\nservers:\n  nap: {{ process: statusd-nap }}\n  mine: {{ process: {{ name: statusd-nap, user: root }} }}\n"
-                "  none: { process: { name: statusd-nap, count: 0 } }\n  two: { process: { name: statusd-nap, count: 2..3 } }\n") as daemon:
+                "  none: { process: { name: statusd-nap, count: 0 } }\n  two: { process: { name: statusd-nap, count: 2..3 } }\n") as daemon, contextlib.ExitStack() as ended:
         program = daemon.folder / "statusd-nap"
         shutil.copy("/bin/sleep", program)
 
         def start(**options):
-            process = subprocess.Popen([program, "1h"], **options)
+            process = subprocess.Popen([program, "1h"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+            ended.callback(process.wait)
+            ended.callback(process.kill)
             eventually(lambda: pathlib.Path(f"/proc/{process.pid}/comm").read_text() == "statusd-nap\n", "it runs")
             return process
 
