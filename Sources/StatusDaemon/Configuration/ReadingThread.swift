@@ -84,7 +84,8 @@ final class ReadingThread {
         }
     }
 
-    /// Warns if HTTP requests or checks of certificates are configured but cannot be made, for example because libcurl is missing.
+    /// Warns if HTTP requests or checks of certificates are configured but cannot be made, for example because libcurl
+    /// is missing.
     private nonisolated static func lacks(_ configuration: Configuration) -> [Problem] {
         let servers = configuration.servers.filter {
             $0.value.source?.base.requirements.contains(HTTPSettings.libcurl) == true
