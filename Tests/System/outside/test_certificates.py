@@ -52,12 +52,12 @@ def expiry():
             expect(daemon, "web-own", "ok", "HTTP 200 in ")
             expect(daemon, "web-never", "ok", "HTTP 200 in ")
             for name in "soon", "web-soon":
-                values = {value["name"]: value for value in daemon.describe(name)["status"]["values"]}
+                values = {value["name"]: value for value in daemon.describe(name)["values"]}
                 equal(set(values), {"expires", "time"})
                 left = values["expires"]
                 assert 9 * 86_400 < left["value"] < 10 * 86_400, left
                 equal((left["unit"], left["warning"], left["critical"]), ("s", 14 * 86_400, 2 * 86_400))
-            equal([value["name"] for value in daemon.describe("web-never")["status"]["values"]], ["time"])
+            equal([value["name"] for value in daemon.describe("web-never")["values"]], ["time"])
 
 
 @test("certificate: one that is not trusted, expired, not yet valid or for another name is critical, with the reason of http")

@@ -25,7 +25,7 @@ def expect(daemon, server, level, text):
 
 
 def values(daemon, server):
-    return {value["name"]: value["value"] for value in daemon.describe(server)["status"]["values"]}
+    return {value["name"]: value["value"] for value in daemon.describe(server)["values"]}
 
 
 RECORDS = {

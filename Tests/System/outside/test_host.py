@@ -50,8 +50,8 @@ def ext4(daemon):
 def refreshed(daemon, server):
     """The status after a check: the level, the text, and the values by name."""
     daemon.ctl("refresh", server)
-    status = daemon.describe(server)["status"]
-    return status["level"], status["text"], {value["name"]: value["value"] for value in status.get("values", [])}
+    state = daemon.describe(server)
+    return state["status"]["level"], state["status"]["text"], {value["name"]: value["value"] for value in state.get("values", [])}
 
 
 def fields(path):

@@ -33,7 +33,7 @@ def expect(daemon, server, level, pattern):
 
 
 def values(daemon, server):
-    return {value["name"]: value["value"] for value in daemon.describe(server)["status"]["values"]}
+    return {value["name"]: value["value"] for value in daemon.describe(server)["values"]}
 
 
 EXPECTED = {
