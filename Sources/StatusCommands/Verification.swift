@@ -91,6 +91,7 @@ struct Verification {
         switch requirement {
         case .library(let name, let package):
             dlopen(name, RTLD_LAZY | RTLD_LOCAL) == nil ? " without \(name); install the package \(package)" : nil
+        case .journal: mayReadJournal ? nil : " by the user statusd: \(JournalSettings.remedy(for: "statusd"))"
         case .echoRequests: mayPing ? nil : ": the daemon \(PingSettings.refusal)"
         default: nil
         }
@@ -105,6 +106,18 @@ struct Verification {
         if view == .stranger { return true }
         let number = view == .services ? ServiceUser.daemon.perform(failure) : failure()
         return number != EACCES && number != EPERM
+    }
+
+    /// Whether the service may read the journal, which depends on the groups of its user; true if unknown.
+    private var mayReadJournal: Bool {
+        guard view == .services, let machine = SystemFile.text(at: "/etc/machine-id")?.prefix(32) else { return true }
+        let files = ["/var/log", "/run/log"].map { "\($0)/journal/\(machine)/system.journal" }
+        return ServiceUser.daemon.perform {
+            !files.contains { file in
+                let descriptor = open(file, O_RDONLY | O_CLOEXEC)
+                return (descriptor < 0 ? errno : close(descriptor)) == EACCES
+            }
+        }
     }
 
     /// Warns of receivers of alerts whose programs cannot be run.
@@ -181,7 +194,7 @@ struct Verification {
             return unknownUnits.contains(name) ? "unit \(VisibleText.escape(name)) not found" : nil
         case .kernelFile(let path, let advice): return access(path, R_OK) == 0 ? nil : advice
         // These are told once for all servers.
-        case .library, .echoRequests: return nil
+        case .library, .journal, .echoRequests: return nil
         }
     }
 

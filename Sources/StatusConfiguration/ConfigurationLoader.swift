@@ -231,8 +231,16 @@ private struct FragmentMerger {
         return loaded
     }
 
-    /// Warns if `ttl` is so short that a status becomes stale before the next check.
+    /// Warns if `slow` has no effect, or `ttl` is so short that a status becomes stale before the next check.
     private mutating func checkTimes(of name: ServerName, _ server: ServerConfiguration) {
+        if let slow = server.source?.base.slow, slow >= server.schedule.timeout {
+            let (slow, timeout) = (TimeSpan.text(slow), TimeSpan.text(server.schedule.timeout))
+            problems.append(
+                Problem(
+                    .warning, at: server.origin, server: name,
+                    reason: "“slow” (\(slow)) has no effect, because it is not below “timeout” (\(timeout)); "
+                        + "write a shorter time, such as 500ms"))
+        }
         guard server.source?.delivery == .checked, let timeToLive = server.timeToLive,
             timeToLive <= server.schedule.longestPause
         else {

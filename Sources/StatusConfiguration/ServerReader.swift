@@ -164,8 +164,12 @@ struct ServerReader {
         }
         var sources: [AnySourceSettings] = []
         var options: [YAMLNode] = []
+        let kinds = mapping.compactMap { $0.key.string.flatMap(SourceKinds.kind) }
         for (key, value) in mapping {
             do throws(Problem) {
+                if let kind = kinds.first(where: { isMisplaced(key, of: $0) }) {
+                    throw misplaced(key, kind.key, kind.keys)
+                }
                 if try draft.options.read(key.string, value, with: reader) {
                     options.append(key)
                 } else {
@@ -206,6 +210,19 @@ struct ServerReader {
             let advice = key.string == "for" ? "write “for” below “\(ServerTemplate.key)”" : nil
             problems.append(reader.unknown(key, among: Self.keys, of: name, advice: advice))
         }
+    }
+
+    /// Whether a key is one of a source that the entry has, and not one of the entry.
+    private func isMisplaced(_ key: YAMLNode, of kind: any SourceSettings.Type) -> Bool {
+        key.string.map { kind.keys.contains($0) && !Self.keys.contains($0) } ?? false
+    }
+
+    /// The error for such a key: without it, the source would mean something else.
+    private func misplaced(_ key: YAMLNode, _ kind: String, _ keys: [String]) -> Problem {
+        let name = reader.key(key)
+        let others = name == keys.first ? "" : "\(keys.first ?? ""): …, "
+        return reader.problem(
+            at: key, "“\(name)” belongs to “\(kind)”; write it there, as in “\(kind): { \(others)\(name): … }”")
     }
 
     private mutating func read<Settings: SourceSettings>(

@@ -51,6 +51,12 @@ struct ServerTemplate {
             throw reader.problem(at: name, "“name” must contain {}, which stands for each part of “for”")
         }
         let entry = template.without(["for", "name"])
+        // Servers to which programs post need nothing else than names.
+        let isPosted = !["push", "notify"].allSatisfy { entry.value(of: $0) == nil }
+        guard isPosted || entry.weight(withBraces: 0) != entry.weight(withBraces: 1) else {
+            throw reader.problem(
+                at: template, "no value of the template contains {} in quotes, so all of its servers would be the same")
+        }
         for (item, text) in zip(nodes, texts) {
             weight += entry.weight(withBraces: text.utf8.count)
             guard weight <= Self.maximumWeight else {

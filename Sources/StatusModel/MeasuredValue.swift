@@ -60,18 +60,18 @@ public struct MeasuredValue: Hashable, Sendable {
 
     /// Whether people need not be told that this value is now the other one.
     ///
-    /// A percentage is near within one point, a time within a factor of two, or if both are short, and another value
-    /// within a tenth, or a quarter of one if it is not a whole number, such as a load.
+    /// A time is near within a factor of two, or if both are short, and another value within a tenth. Percentages are
+    /// also near within one point, and numbers that are not whole, such as a load, within a quarter of one.
     public func isNear(_ other: MeasuredValue) -> Bool {
         guard name == other.name, unit == other.unit else { return false }
+        let margin = max(value.magnitude, other.value.magnitude) / 10
         switch unit {
-        case "%": return (value - other.value).magnitude < 1
+        case "%": return (value - other.value).magnitude < max(1, margin)
         case "s":
             let (short, long) = (max(Self.shortTime, min(value, other.value)), max(value, other.value))
             return long < short * 2
         default:
             let isWhole = [value, other.value].allSatisfy { $0 == $0.rounded() }
-            let margin = max(value.magnitude, other.value.magnitude) / 10
             return (value - other.value).magnitude <= (isWhole ? margin : max(margin, Self.quarter))
         }
     }

@@ -112,7 +112,6 @@ struct Group {
             return .none(
                 "\(placeholder): \(list(count(.pending), others[.pending]?.prefix(Self.listed).map(\.rawValue)))")
         }
-        if size == 0 { return .none("no server matches \(rule.patterns.map { "“\($0)”" }.joined(separator: ", "))") }
         guard let text = StatusText(fitting: text(of: bad)) else { return .none(placeholder) }
         return .status(text, level)
     }
@@ -122,6 +121,8 @@ struct Group {
     private func count(_ standing: Standing) -> Int { others[standing]?.count ?? 0 }
 
     private var level: Level {
+        // What is gone is not well.
+        if size == 0 { return .unknown }
         let down = count(.critical) + count(.unknown) + count(.missing)
         let worst: Level = count(.critical) > 0 ? .critical : down > 0 ? .unknown : .ok
         let needed =
@@ -139,6 +140,9 @@ struct Group {
 
     private func text(of bad: [Standing]) -> String {
         let total = bad.reduce(0) { $0 + count($1) }
+        if size == 0 {
+            return "no server matches \(rule.patterns.map { "“\($0)”" }.joined(separator: ", ")); groups do not count"
+        }
         if total == 0 { return "\(size) ok" }
         let levels = Set(bad.compactMap(\.badLevel))
         let common = levels.count == 1 ? levels.first : nil

@@ -67,8 +67,11 @@ public enum SystemErrorText {
     /// An administrator who tries the same command is usually another user.
     public static func text(of number: Int32) -> String {
         let text = String(cString: strerror(number))
-        guard number == EACCES else { return text }
-        let name = getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) }
-        return "\(text) for the user \(name ?? String(geteuid()))"
+        return number == EACCES ? "\(text) for the user \(userName)" : text
+    }
+
+    /// The name of the user of this process, or its number.
+    public static var userName: String {
+        getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? String(geteuid())
     }
 }

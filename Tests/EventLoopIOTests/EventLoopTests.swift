@@ -63,7 +63,8 @@ import Testing
         await withCheckedContinuation { continuation in
             jobs.start(40, inEachOf: 60) { continuation.resume() }
         }
-        #expect(jobs.most < 500)
+        // Otherwise nearly all of the 2400 jobs wait at once.
+        #expect(jobs.most < 1200)
     }
 
     @Test("timers fire in the order of their times, and a time can be moved")

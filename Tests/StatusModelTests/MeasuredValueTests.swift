@@ -18,7 +18,8 @@ import Testing
     @Test(
         "small changes are near",
         arguments: [
-            (71.0, 71.9, "%", true), (71, 72, "%", false), (0.002, 0.019, "s", true), (0.002, 0.021, "s", false),
+            (3.0, 3.9, "%", true), (3, 4, "%", false), (71, 78, "%", true), (71, 80, "%", false),
+            (0.002, 0.019, "s", true), (0.002, 0.021, "s", false),
             (0.1, 0.19, "s", true), (0.1, 0.2, "s", false), (100, 109, "B", true), (100, 115, "B", false),
             (0, 0, "", true), (0, 1, "", false), (3, 4, "", false),
             (0.02, 0.2, "", true), (0.4, 0.7, "", false), (9, 9.5, "", true), (20.5, 22, "", true),

@@ -51,7 +51,7 @@ enum InitCommand {
                 SystemFile.text(at: "/proc/self/mounts") ?? "", fstab: SystemFile.text(at: "/etc/fstab") ?? ""
             ) { DiskSettings(path: $0).requirements.isEmpty || ServiceSandbox.daemon.obstacle(to: $0) == nil }
             survey.hasMemory = MonitorAddress.fileExists("/proc/meminfo")
-            survey.pressures = ["cpu", "io", "memory"].filter { SystemFile.text(at: "/proc/pressure/\($0)") != nil }
+            survey.pressures = ["io", "memory"].filter { SystemFile.text(at: "/proc/pressure/\($0)") != nil }
             survey.readListeners(
                 ["tcp", "tcp6"].compactMap { SystemFile.text(at: "/proc/net/\($0)") },
                 certificate: ProgramOutput.certificate)

@@ -33,6 +33,7 @@ final class MetricsInterface: VarlinkInterface {
 
     private enum Family: String, CaseIterable {
         case serverLevel = "ServerLevel"
+        case serverValue = "ServerValue"
         case servers = "Servers"
 
         var name: String { "\(MonitorInterface.name).\(rawValue)" }
@@ -44,6 +45,7 @@ final class MetricsInterface: VarlinkInterface {
                 The level of a server: ok, warning, critical or unknown; unknown if its status is not current, none if \
                 there is none; the selected server first
                 """
+            case .serverValue: "A number that the check of a server measured; bytes and seconds are whole units"
             case .servers: "The number of servers with a level"
             }
         }
@@ -51,7 +53,7 @@ final class MetricsInterface: VarlinkInterface {
         var type: String {
             switch self {
             case .serverLevel: "string"
-            case .servers: "gauge"
+            case .serverValue, .servers: "gauge"
             }
         }
     }
@@ -94,12 +96,18 @@ final class MetricsInterface: VarlinkInterface {
         stream.finish { write(&$0) }
     }
 
-    /// The metrics for one call: as many servers as fit, and then the number of servers with each level.
+    /// The metrics for one call: as many servers as fit, each with its values, and then the number of servers with each
+    /// level.
     @EventLoop
     private final class MetricList {
         /// systemd-report accepts at most 1024 metrics from a service.
-        private static let mostServers = 1024 - levels.count
+        private static let mostLines = 1024 - levels.count
         private static let levels: [Level?] = [.ok, .warning, .critical, .unknown, nil]
+        private enum Line {
+            case level(ServerState)
+            case value(MeasuredValue, of: ServerName)
+        }
+
         /// The number of servers in one turn.
         private static let piece = 64
 
@@ -107,7 +115,7 @@ final class MetricsInterface: VarlinkInterface {
         private var stream: VarlinkStream?
         /// The selected server, which is written first.
         private let selected: ServerName?
-        private var waiting: ArraySlice<ServerState>
+        private var waiting: ArraySlice<Line>
         /// The last server that was counted; servers are counted in the order of their names.
         private var last: ServerName?
         private var hasMore = true
@@ -121,7 +129,7 @@ final class MetricsInterface: VarlinkInterface {
             self.monitor = monitor
             let state = try? monitor.selectedState()
             selected = state?.name
-            waiting = state.map { [$0] } ?? []
+            waiting = state.map { Self.lines(of: $0)[...] } ?? []
         }
 
         func stream(_ call: VarlinkCall) {
@@ -132,8 +140,8 @@ final class MetricsInterface: VarlinkInterface {
 
         private func next(_ writer: inout JSONWriter) -> Bool {
             if waiting.isEmpty, hasMore, hasTurn { look() }
-            if let state = waiting.popFirst() {
-                write(state, &writer)
+            if let line = waiting.popFirst() {
+                write(line, &writer)
                 return true
             }
             if hasMore {
@@ -159,14 +167,29 @@ final class MetricsInterface: VarlinkInterface {
             last = states.last?.name
             hasMore = last != nil
             for state in states { counts[state.countedLevel, default: 0] += 1 }
-            waiting = states.filter { $0.name != selected }.prefix(Self.mostServers - written)
+            waiting = states.filter { $0.name != selected }.flatMap(Self.lines).prefix(Self.mostLines - written)
         }
 
-        private func write(_ state: ServerState, _ writer: inout JSONWriter) {
+        private static func lines(of state: ServerState) -> [Line] {
+            [.level(state)] + state.values.map { .value($0, of: state.name) }
+        }
+
+        private func write(_ line: Line, _ writer: inout JSONWriter) {
             written += 1
-            writer.member("name", Family.serverLevel.name)
-            writer.member("value", state.countedLevel?.rawValue ?? "none")
-            writer.member("object", state.name.rawValue)
+            switch line {
+            case .level(let state):
+                writer.member("name", Family.serverLevel.name)
+                writer.member("value", state.countedLevel?.rawValue ?? "none")
+                writer.member("object", state.name.rawValue)
+            case .value(let value, let server):
+                writer.member("name", Family.serverValue.name)
+                writer.member("value", value.value)
+                writer.member("object", server.rawValue)
+                writer.member("fields") { writer in
+                    writer.member("value", value.name)
+                    writer.member("unit", value.unit)
+                }
+            }
         }
 
         private func writeCount(_ writer: inout JSONWriter) {

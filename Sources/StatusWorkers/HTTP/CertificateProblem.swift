@@ -2,6 +2,7 @@
 
 import CCurl
 import Glibc
+import StatusModel
 
 enum CertificateProblem: Equatable {
     case expired, notYetValid, selfSigned, wrongName
@@ -46,7 +47,13 @@ enum CertificateProblem: Equatable {
         // The expired certificate may be an issuer's: the whole chain up to the authority must be valid.
         let expired = certificates.firstIndex { ($0.expiry ?? now) < now }
         guard let expired, let expiry = certificates[expired].expiry else { return "certificate expired" }
-        return "\(expired == 0 ? "certificate" : "an issuer's certificate") expired \(age(now - expiry)) ago"
+        return "\(expired == 0 ? "certificate" : "an issuer's certificate") expired \(Self.text(expiry))"
+    }
+
+    /// The time in UTC, which stays true, unlike an age.
+    private static func text(_ seconds: Int) -> String {
+        let text = Timestamp(milliseconds: Int64(seconds) * 1000).description
+        return text.prefix(16).split(separator: "T").joined(separator: " ") + " UTC"
     }
 
     private static func names(_ certificates: [Certificate], _ host: String) -> String {
@@ -55,13 +62,5 @@ enum CertificateProblem: Equatable {
         }
         let others = names.count == 1 ? "" : " and \(names.count - 1) more"
         return "certificate is for \(first)\(others), not for \(host)"
-    }
-
-    /// Returns a time span in its largest unit, rounded down: `3 days`.
-    private static func age(_ seconds: Int) -> String {
-        for (unit, length) in [("day", 86_400), ("hour", 3600), ("minute", 60)] where seconds >= length {
-            return "\(seconds / length) \(unit)\(seconds / length == 1 ? "" : "s")"
-        }
-        return "\(seconds) second\(seconds == 1 ? "" : "s")"
     }
 }

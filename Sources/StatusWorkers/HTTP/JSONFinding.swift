@@ -102,7 +102,19 @@ package enum JSONFinding: Equatable {
                 if let equals = expected.equals { Self.isEqual(value, equals) } else {
                     value != .null && value != .flag(false)
                 }
-            return isExpected ? nil : "\(name) is \(shown)"
+            if isExpected { return nil }
+            // A number looks like its text, and `yes` is no truth value here.
+            let hint = expected.equals.flatMap { $0.parts.first == value.parts.first ? nil : Self.shown($0) }
+            return "\(name) is \(shown)" + (hint.map { ", not \($0)" } ?? "")
+        }
+    }
+
+    private static func shown(_ value: JSONScalar) -> String {
+        switch value {
+        case .text(let text): "“\(VisibleText.excerpt(text, bytes: shownBytes))”"
+        case .number(let number): MeasuredValue.text(number, "")
+        case .flag(let flag): "\(flag)"
+        case .null: "null"
         }
     }
 

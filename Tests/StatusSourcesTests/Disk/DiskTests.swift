@@ -73,7 +73,7 @@ import Varlink
         #expect(result.values.map(\.name) == ["used", "size", "free", "inodes"])
         #expect((result.values[0].value - 70.21).magnitude < 0.01)
         #expect((result.values[0].warning, result.values[0].critical) == (85, 95))
-        #expect(result.values[3] == MeasuredValue("inodes", 10, "%", warning: 90))
+        #expect(result.values[3] == MeasuredValue("inodes", 10, "%", warning: 90, critical: 95))
     }
 
     @Test("a limit counts as soon as df shows it")

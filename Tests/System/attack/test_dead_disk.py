@@ -98,7 +98,7 @@ def dead_file():
         daemon.start()
         with Bystander(daemon) as bystander:
             for number in range(20):
-                daemon.done("wait", f"backup{number}", "--text", f"the check of {daemon.folder}/dead/sub/{number} timed out after 300ms; the disk may not answer", "--timeout", "20s")
+                daemon.done("wait", f"backup{number}", "--text", f"the check timed out after 300ms; the disk of {daemon.folder}/dead/sub/{number} may not answer", "--timeout", "20s")
             contains(daemon.done("refresh", "backup0"), "the previous check cannot be ended", "dead/sub/0 may not answer")
             contains(daemon.done("refresh", "plain"), "exists [ok]")
             equal(uninterruptible(), 20, "processes that wait for the disk")

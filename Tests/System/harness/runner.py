@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collects tests, runs them one after another, prints a line for each and the count at the end."""
 
+import os
 import signal
 import time
 import traceback
@@ -10,12 +11,13 @@ from .expect import Skip
 TESTS = []
 
 
-def test(sentence, limit=60, when=True):
+def test(sentence, limit=60, when=True, once=False):
     """Marks a function as a test. `sentence` states the behaviour; `limit`: seconds until it counts as hanging;
-    `when`: False if the test does not apply to this system (it is then not counted at all)."""
+    `when`: False if the test does not apply to this system (it is then not counted at all); `once`: whether a second run,
+    under another version of systemd, would tell nothing new and cost too much (STATUSD_TEST_AGAIN)."""
 
     def register(function):
-        if when:
+        if when and not (once and os.environ.get("STATUSD_TEST_AGAIN")):
             TESTS.append((function, sentence, limit))
         return function
 

@@ -43,7 +43,8 @@ def refused():
     with service(configuration=CONFIGURATION):
         eventually(lambda: describe("errors")["phase"] == "failed", "the failure")
         contains(describe("errors")["message"], "cannot read the journal: Permission denied for the user statusd",
-                 "SupplementaryGroups=systemd-journal")
+                 "run “usermod -aG systemd-journal statusd”")
+        contains(run("/usr/bin/statusctl", "verify").err, "cannot be checked by the user statusd: run “usermod -aG systemd-journal statusd”, and restart the daemon")
         equal(describe("errors").get("status"), None)
 
 

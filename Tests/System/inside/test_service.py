@@ -73,7 +73,7 @@ def backslashes():
             eventually(lambda: show("StatusText") == f"db: {text}", text)
 
 
-@test("floods of selections and reloads hide nothing from the service manager", limit=120)
+@test("floods of selections and reloads hide nothing from the service manager", limit=120, once=True)
 def manager_floods():
     def flood(connections, call, until):
         while not until.is_set():

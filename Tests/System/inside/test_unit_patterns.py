@@ -130,7 +130,7 @@ def lost_bus():
         equal(texts("all")[-3:], ["2 active", "2 active", "1 of 2 not ok: st-b.service failed: ended by signal 9, Killed"])
 
 
-@test("a host with many units that change all the time costs few listings, and a failure is still shown soon", limit=120)
+@test("a host with many units that change all the time costs few listings, and a failure is still shown soon", limit=120, once=True)
 def busy():
     looper = "[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestart=always\nRestartSec=100ms\nExecStart=/bin/true\n"
     loopers = {f"other-{number}": looper for number in range(30)}
@@ -147,7 +147,7 @@ def busy():
         becomes("failed", "critical", "1 failed: st-a.service (exit status 1)", seconds=2)
 
 
-@test("a pattern that matches more than 100 units is refused, and says so; failed is not")
+@test("a pattern that matches more than 100 units is refused, and says so; failed is not", once=True)
 def many():
     files = {f"st-{number}": ONESHOT.format("false") for number in range(103)}
     with units(**files), service(configuration="servers: { all: { units: 'st-*' }, failed: { units: { match: 'st-*', state: failed } } }\n"):

@@ -26,7 +26,24 @@ def levels():
               for level, count in (("ok", 1), ("warning", 1), ("critical", 1), ("unknown", 0), ("none", 0)))])
         with daemon.connect() as connection:
             described = list(connection.more("io.systemd.Metrics.Describe"))
-        equal([(family["name"], family["type"]) for family in described], [(PREFIX + "ServerLevel", "string"), (PREFIX + "Servers", "gauge")])
+        equal([(family["name"], family["type"]) for family in described], [(PREFIX + "ServerLevel", "string"), (PREFIX + "ServerValue", "gauge"), (PREFIX + "Servers", "gauge")])
+
+
+@test("the numbers that a check measured are metrics of its server, and a status keeps them over a restart")
+def values():
+    with Daemon(lambda folder: "servers:\n  disk:\n    exec:\n      - /bin/sh\n      - -c\n"
+                f"      - \"[ -e {folder}/hang ] && exec sleep 60; echo 'DISK OK | used=71.5%;85;95 free=28GB'\"\n") as daemon:
+        daemon.done("wait", "disk", "--text", "DISK OK", "--timeout", "15s")
+        wanted = [{"name": "used", "value": 71.5, "unit": "%", "warning": 85, "critical": 95}, {"name": "free", "value": 28, "unit": "GB"}]
+        equal(daemon.describe("disk")["values"], wanted)
+        equal([metric for metric in metrics(daemon) if metric["name"] == PREFIX + "ServerValue"],
+              [{"name": PREFIX + "ServerValue", "value": value["value"], "object": "disk", "fields": {"value": value["name"], "unit": value["unit"]}}
+               for value in wanted])
+        (daemon.folder / "hang").touch()
+        daemon.stop()
+        daemon.start()
+        state = daemon.describe("disk")
+        equal((state["restored"], state["values"]), (True, wanted))
 
 
 @test("a daemon without servers has metrics, too, and one with many has at most 1024, which count them all")

@@ -56,6 +56,8 @@ MISTAKES = {
     "group: web": "must be a list of servers", "group: []": "must be a list of servers", "group: [a b]": "invalid member “a b”",
     "group: { critical: 1 }": "requires “of”", "group: { of: [a], critical: some }": "must be all, or a number", "group: { of: [a], critical: 2 }": "more than the 1 members",
     "group: [good, bad]": "must not be a member of itself: bad → bad",
+    "tcp: 'a:1', slow: 1s": "“slow” belongs to “tcp”; write it there, as in “tcp: { host: …, slow: … }”", "disk: /, warning: 80%": "“disk: { path: …, warning: … }”",
+    "process: { name: 'sle*' }": "is no pattern",
     "push: true, unit: a": "several sources", "description: nothing else": "has no source",
 }
 """Possible entries of a server, and verify's message about each."""
@@ -71,6 +73,7 @@ WARNINGS = {
     "file: /nosuchfolder/a": "cannot enter /nosuchfolder/: No such file or directory", "push: true, colour: red": "unknown key “colour” is ignored",
     "disk: { path: /, warn: 80% }": "unknown key “warn” in “disk” is ignored; did you mean “warning”?", "disk: /nosuchfolder/a": "cannot enter /nosuchfolder/",
     "process: { name: a, user: no-such-user }": "unknown user “no-such-user”", "memory: { warn: 80% }": "unknown key “warn” in “memory”",
+    "tcp: { host: 'a:1', slow: 500 }": "“slow” (8min 20s) has no effect, because it is not below “timeout” (10s); write a shorter time, such as 500ms",
     "push: true, 'ttl:1h': x": "unknown key “ttl:…” is ignored; write a space after the colon",
 }
 

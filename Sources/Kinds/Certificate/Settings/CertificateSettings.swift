@@ -6,6 +6,7 @@ public import YAML
 public struct CertificateSettings: SourceSettings {
     public static let key = "certificate"
     public static let delivery = SourceDelivery.checked
+    public static let keys = ["host", "expires", "name", "starttls", "ca"]
 
     /// A protocol in which the client asks for TLS before the handshake (RFC 3207, 2595).
     public enum StartTLS: String, Sendable, CaseIterable {
@@ -50,7 +51,7 @@ public struct CertificateSettings: SourceSettings {
             return settings.completed
         }
         try reader.readMapping(
-            node, of: key, keys: ["host", "expires", "name", "starttls", "ca"], example: "example.org:443"
+            node, of: key, keys: keys, example: "example.org:443"
         ) { key, value, _ throws(Problem) in
             switch key {
             case "host": try settings.readAddress(value, of: key, nodes)

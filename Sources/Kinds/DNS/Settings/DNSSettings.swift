@@ -7,6 +7,7 @@ public import YAML
 public struct DNSSettings: SourceSettings {
     public static let key = "dns"
     public static let delivery = SourceDelivery.checked
+    public static let keys = ["name", "type", "server", "expect", "slow"]
 
     /// The types of records; the raw values are their names.
     public enum RecordType: String, Sendable, CaseIterable {
@@ -53,7 +54,7 @@ extension DNSSettings {
             settings.name = try nodes.string(node, of: key, nameRule)
         } else {
             try reader.readMapping(
-                node, of: key, keys: ["name", "type", "server", "expect", "slow"], example: "example.org"
+                node, of: key, keys: keys, example: "example.org"
             ) { key, value, reader throws(Problem) in try settings.read(key, value, reader.nodes) }
         }
         if settings.name.count > 1, settings.name.hasSuffix(".") { settings.name.removeLast() }

@@ -6,6 +6,7 @@ public import YAML
 public struct DiskSettings: SourceSettings {
     public static let key = "disk"
     public static let delivery = SourceDelivery.checked
+    public static let keys = ["path", "warning", "critical", "inodes", "mounted"]
 
     /// An absolute path on the file system.
     public var path: String
@@ -33,7 +34,7 @@ public struct DiskSettings: SourceSettings {
         if node.mapping == nil { return DiskSettings(path: try path(node, of: key, reader.nodes)) }
         var settings = DiskSettings(path: "")
         try reader.readMapping(
-            node, of: key, keys: ["path", "warning", "critical", "inodes", "mounted"], example: "/var"
+            node, of: key, keys: keys, example: "/var"
         ) { key, value, reader throws(Problem) in
             switch key {
             case "path": settings.path = try path(value, of: key, reader.nodes)

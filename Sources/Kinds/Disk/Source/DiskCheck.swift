@@ -64,13 +64,16 @@ extension DiskSettings {
             size, MeasuredValue("free", system.free, "B"),
         ]
         if system.inodes > 0 {
-            values.append(MeasuredValue("inodes", system.usedInodesPercentage, "%", warning: inodes))
+            values.append(
+                MeasuredValue(
+                    "inodes", system.usedInodesPercentage, "%", warning: inodes, critical: max(inodes, space.critical)))
         }
         var text = "\(Int(percentage))% of \(size.text) used, \(values[2].text) free"
         var level = space.level(of: percentage)
         if system.inodes > 0, inodesPercentage >= inodes {
             text += "; \(Int(inodesPercentage))% of inodes used"
-            if level == .ok { level = .warning }
+            let inodesLevel: Level = inodesPercentage >= space.critical ? .critical : .warning
+            if inodesLevel.isWorse(than: level) { level = inodesLevel }
         }
         if system.isReadOnly { (level, text) = (.critical, "read-only; \(text)") }
         return CheckResult(level, text, values: values)

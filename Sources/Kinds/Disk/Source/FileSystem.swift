@@ -22,7 +22,7 @@ struct FileSystem: Equatable {
     var usedInodesPercentage: Double { Self.percentage(usedInodes, of: inodes) }
 
     private static func percentage(_ part: Double, of whole: Double) -> Double {
-        whole > 0 ? min(100, part / whole * 100) : 0
+        whole > 0 ? min(100, part * 100 / whole) : 0
     }
 }
 

@@ -7,6 +7,7 @@ public import YAML
 public struct FileSettings: SourceSettings {
     public static let key = "file"
     public static let delivery = SourceDelivery.checked
+    public static let keys = ["path", "age", "size", "exists"]
 
     private static let longestAge = Duration.seconds(100 * 366 * 86_400)
 
@@ -41,7 +42,7 @@ public struct FileSettings: SourceSettings {
         if node.mapping == nil { return FileSettings(path: try path(node, of: key, &reader)) }
         var settings = FileSettings(path: "")
         try reader.readMapping(
-            node, of: key, keys: ["path", "age", "size", "exists"], example: "/var/backups/db.dump"
+            node, of: key, keys: keys, example: "/var/backups/db.dump"
         ) { key, value, reader throws(Problem) in try settings.read(key, value, &reader) }
         if !settings.exists, settings.age != nil || settings.size != nil {
             throw reader.nodes.problem(

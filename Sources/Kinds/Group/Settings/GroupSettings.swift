@@ -9,6 +9,7 @@ public import YAML
 public struct GroupSettings: SourceSettings {
     public static let key = "group"
     public static let delivery = SourceDelivery.derived
+    public static let keys = ["of", "critical"]
 
     public var rule: GroupRule
 
@@ -24,7 +25,7 @@ public struct GroupSettings: SourceSettings {
             return GroupSettings(rule)
         }
         var quorum: YAMLNode?
-        try reader.readMapping(node, of: key, keys: ["of", "critical"], example: "[web, db]") {
+        try reader.readMapping(node, of: key, keys: keys, example: "[web, db]") {
             name, value, reader throws(Problem) in
             if name == "of" { return try readMembers(value, of: name, into: &rule, &reader) }
             quorum = value

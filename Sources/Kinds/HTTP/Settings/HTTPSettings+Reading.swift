@@ -28,7 +28,7 @@ extension HTTPSettings {
         return settings
     }
 
-    private static let keys = [
+    public static let keys = [
         "url", "socket", "method", "headers", "body", "status", "contains", "matches", "json", "slow", "expires", "ca",
         "redirects", "proxy",
     ]

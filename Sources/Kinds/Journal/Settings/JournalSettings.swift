@@ -8,6 +8,7 @@ public import YAML
 public struct JournalSettings: SourceSettings {
     public static let key = "journal"
     public static let delivery = SourceDelivery.checked
+    public static let keys = ["unit", "match", "within", "warning", "critical"]
 
     /// The maximum number of messages that are counted.
     public static let maximumCount = 10_000
@@ -31,14 +32,19 @@ public struct JournalSettings: SourceSettings {
             critical.map(String.init) ?? "",
         ] + matches
     }
-    public var requirements: [SourceRequirement] { unit.map { [.unit($0)] } ?? [] }
+    public var requirements: [SourceRequirement] { [.journal] + (unit.map { [.unit($0)] } ?? []) }
+
+    /// What allows a user to read the journal.
+    public static func remedy(for user: String) -> String {
+        "run “usermod -aG systemd-journal \(user)”, and restart the daemon"
+    }
 
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> JournalSettings? {
         if node.mapping == nil { return JournalSettings(unit: try unit(node, of: key, reader.nodes)) }
         var settings = JournalSettings()
         settings.critical = nil
         try reader.readMapping(
-            node, of: key, keys: ["unit", "match", "within", "warning", "critical"]
+            node, of: key, keys: keys
         ) { key, value, reader throws(Problem) in try settings.read(key, value, reader.nodes) }
         if settings.warning == nil, settings.critical == nil { settings.critical = 1 }
         if let warning = settings.warning, let critical = settings.critical, warning >= critical {

@@ -2,6 +2,7 @@
 
 import EventLoopIO
 import Glibc
+import SourceKinds
 import StatusModel
 import StatusWorkers
 
@@ -71,9 +72,7 @@ enum JournalFiles {
     static func failure(_ number: Int32) -> CheckFailure {
         let advice =
             switch number {
-            case EACCES:
-                "; run “systemctl edit statusd”, add “[Service]” and “SupplementaryGroups=systemd-journal”, "
-                    + "and restart statusd"
+            case EACCES: "; \(JournalSettings.remedy(for: SystemErrorText.userName))"
             case EBADMSG, ENODATA: "; run “journalctl --verify”"
             default: ""
             }

@@ -6,6 +6,7 @@ public import YAML
 public struct LoadSettings: SourceSettings {
     public static let key = "load"
     public static let delivery = SourceDelivery.checked
+    public static let keys = ["warning", "critical", "over"]
 
     /// The periods of the averages that the kernel keeps, in the order of /proc/loadavg (proc(5)).
     public static let periods: [Duration] = [.seconds(60), .seconds(300), .seconds(900)]
@@ -24,7 +25,7 @@ public struct LoadSettings: SourceSettings {
             return try reader.nodes.isOn(node, of: key, example: "{ warning: 1.5 }") ? LoadSettings() : nil
         }
         var settings = LoadSettings()
-        try reader.readMapping(node, of: key, keys: ["warning", "critical", "over"]) {
+        try reader.readMapping(node, of: key, keys: keys) {
             key, value, reader throws(Problem) in
             switch key {
             case "warning": settings.load.warning = try reader.nodes.number(value, of: key, in: 0.1...1000)

@@ -6,6 +6,7 @@ public import YAML
 public struct MemorySettings: SourceSettings {
     public static let key = "memory"
     public static let delivery = SourceDelivery.checked
+    public static let keys = ["warning", "critical", "swap"]
 
     /// The percentages of the memory that is not available.
     public var used = Thresholds(warning: 85, critical: 95)
@@ -21,7 +22,7 @@ public struct MemorySettings: SourceSettings {
             return try reader.nodes.isOn(node, of: key, example: "{ warning: 80% }") ? MemorySettings() : nil
         }
         var settings = MemorySettings()
-        try reader.readMapping(node, of: key, keys: ["warning", "critical", "swap"]) {
+        try reader.readMapping(node, of: key, keys: keys) {
             key, value, reader throws(Problem) in
             if key == "swap" {
                 settings.swap = try reader.nodes.percentage(value, of: key, in: 1...100)

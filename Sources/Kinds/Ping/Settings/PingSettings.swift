@@ -6,6 +6,7 @@ public import YAML
 public struct PingSettings: SourceSettings {
     public static let key = "ping"
     public static let delivery = SourceDelivery.checked
+    public static let keys = ["host", "count", "loss", "slow"]
 
     /// The host, as a name or an address.
     public var host: String
@@ -33,7 +34,7 @@ public struct PingSettings: SourceSettings {
             settings.host = try host(node, of: key, reader.nodes)
             return settings
         }
-        try reader.readMapping(node, of: key, keys: ["host", "count", "loss", "slow"], example: "192.0.2.1") {
+        try reader.readMapping(node, of: key, keys: keys, example: "192.0.2.1") {
             key, value, reader throws(Problem) in
             switch key {
             case "host": settings.host = try host(value, of: key, reader.nodes)

@@ -7,6 +7,7 @@ public import YAML
 public struct PressureSettings: SourceSettings {
     public static let key = "pressure"
     public static let delivery = SourceDelivery.checked
+    public static let keys = ["resource", "warning", "critical", "over"]
 
     public enum Resource: String, CaseIterable, Sendable {
         case cpu, io, memory
@@ -37,7 +38,7 @@ public struct PressureSettings: SourceSettings {
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> PressureSettings? {
         guard node.mapping != nil else { return PressureSettings(try resource(node, of: key, reader.nodes)) }
         var settings = PressureSettings(.cpu)
-        try reader.readMapping(node, of: key, keys: ["resource", "warning", "critical", "over"], example: "cpu") {
+        try reader.readMapping(node, of: key, keys: keys, example: "cpu") {
             key, value, reader throws(Problem) in
             switch key {
             case "resource": settings.resource = try resource(value, of: key, reader.nodes)

@@ -6,13 +6,16 @@ public import YAML
 public struct ProcessSettings: SourceSettings {
     public static let key = "process"
     public static let delivery = SourceDelivery.checked
+    public static let keys = ["name", "user", "count"]
 
     /// The length to which the kernel cuts the name of a process (TASK_COMM_LEN, without its zero byte).
     public static let maximumName = 15
     /// The maximum process ID of Linux.
     private static let maximumCount = 1 << 22
 
-    /// The name, as pgrep(1) and ps(1) show it; only the first bytes count, as many as the kernel keeps.
+    /// The name, as pgrep(1) and ps(1) show it.
+    ///
+    /// If it is longer than the kernel keeps, the rest must be in the process's arguments.
     public var name: String
     /// The name or ID of the user as whom the processes must run; nil for any user.
     public var user: String?
@@ -30,7 +33,7 @@ public struct ProcessSettings: SourceSettings {
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> ProcessSettings? {
         if node.mapping == nil { return ProcessSettings(name: try name(node, of: key, reader.nodes)) }
         var settings = ProcessSettings(name: "")
-        try reader.readMapping(node, of: key, keys: ["name", "user", "count"], example: "sshd") {
+        try reader.readMapping(node, of: key, keys: keys, example: "sshd") {
             key, value, reader throws(Problem) in
             switch key {
             case "name": settings.name = try name(value, of: key, reader.nodes)
@@ -44,8 +47,8 @@ public struct ProcessSettings: SourceSettings {
     private static func name(_ node: YAMLNode, of key: String, _ nodes: NodeReader) throws(Problem) -> String {
         let what = "the name of a process as ps(1) shows it, without a folder and arguments, such as sshd"
         let name = try nodes.string(node, of: key, what)
-        guard !name.hasPrefix("/"), !name.contains("\n") else {
-            throw nodes.problem(at: node, "“\(key)” must be \(what)")
+        guard !name.hasPrefix("/"), !name.contains("\n"), !name.contains(where: { "*?[".contains($0) }) else {
+            throw nodes.problem(at: node, "“\(key)” must be \(what), and is no pattern")
         }
         return name
     }

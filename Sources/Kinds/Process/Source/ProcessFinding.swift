@@ -25,12 +25,14 @@ struct ProcessFinding: Equatable {
         }
         defer { closedir(entries) }
         let name = Array(settings.name.utf8.prefix(ProcessSettings.maximumName))
+        let isCut = name.count < settings.name.utf8.count
         var finding = ProcessFinding()
         while let process = try nextProcess(of: entries) {
             // It may have ended in the meantime.
             guard let found = try text(at: "\(folder)/\(process)/comm"), found.utf8.dropLast().elementsEqual(name),
                 let status = try text(at: "\(folder)/\(process)/status")
             else { continue }
+            if isCut, try !runs(settings.name, "\(folder)/\(process)/cmdline") { continue }
             finding.take(status, user: user)
         }
         return finding
@@ -54,6 +56,17 @@ struct ProcessFinding: Equatable {
         count += 1
         // The kernel's own threads have no memory.
         memory += (values["VmRSS:"]?.first.flatMap { Double($0) } ?? 0) * 1024
+    }
+
+    /// Whether the program of a process, or the script that it runs, has this file name.
+    ///
+    /// - Parameter path: the process's arguments, each of which ends in a zero byte.
+    private static func runs(_ name: String, _ path: String) throws(CheckFailure) -> Bool {
+        // Some programs, and the kernel, have none.
+        guard let arguments = try text(at: path) else { return true }
+        return arguments.utf8.split(separator: 0).prefix(2).contains { argument in
+            argument.split(separator: UInt8(ascii: "/")).last?.elementsEqual(name.utf8) == true
+        }
     }
 
     private static func number(ofUser name: String) throws(CheckFailure) -> UInt32 {

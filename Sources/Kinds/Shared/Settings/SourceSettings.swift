@@ -8,6 +8,8 @@ public protocol SourceSettings: Equatable, Sendable {
     static var key: String { get }
     /// How statuses are delivered; this determines which options apply.
     static var delivery: SourceDelivery { get }
+    /// The keys of the mapping that ``key`` may have; the first one is the subject, if there is one.
+    static var keys: [String] { get }
 
     /// Reads the value of ``key``; returns nil if it turns the source off.
     static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> Self?
@@ -18,10 +20,14 @@ public protocol SourceSettings: Equatable, Sendable {
     /// A restart keeps a status only if the subject is the same.
     var subjectParts: [String] { get }
     var requirements: [SourceRequirement] { get }
+    /// The time from which on an answer is slow; nil for none.
+    var slow: Duration? { get }
 }
 
 extension SourceSettings {
+    public static var keys: [String] { [] }
     public var requirements: [SourceRequirement] { [] }
+    public var slow: Duration? { nil }
 }
 
 public enum SourceDelivery: Sendable {
@@ -56,6 +62,8 @@ public enum SourceRequirement: Equatable, Sendable {
     case library(String, package: String)
     /// A file of the kernel, and what to do if there is none.
     case kernelFile(String, advice: String)
+    /// The right of the daemon to read the system's journal.
+    case journal
     /// The right of the daemon to send ICMP echo requests.
     case echoRequests
 }

@@ -6,6 +6,7 @@ public import YAML
 public struct TCPSettings: SourceSettings {
     public static let key = "tcp"
     public static let delivery = SourceDelivery.checked
+    public static let keys = ["host", "slow"]
 
     /// The host, as a name or an address.
     public var host: String
@@ -25,7 +26,7 @@ public struct TCPSettings: SourceSettings {
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> TCPSettings? {
         guard node.mapping != nil else { return try address(node, of: key, reader.nodes) }
         var settings = TCPSettings(host: "", port: 0)
-        try reader.readMapping(node, of: key, keys: ["host", "slow"], example: "127.0.0.1:6379") {
+        try reader.readMapping(node, of: key, keys: keys, example: "127.0.0.1:6379") {
             key, value, reader throws(Problem) in
             if key == "host" {
                 let address = try address(value, of: key, reader.nodes)

@@ -7,6 +7,7 @@ public import YAML
 public struct UnitsSettings: SourceSettings {
     public static let key = "units"
     public static let delivery = SourceDelivery.followed
+    public static let keys = ["match", "state"]
 
     /// What is expected of each unit.
     public enum State: String, CaseIterable, Sendable {
@@ -28,7 +29,7 @@ public struct UnitsSettings: SourceSettings {
         if node.string == State.failed.rawValue { return UnitsSettings(state: .failed) }
         guard node.mapping != nil else { return UnitsSettings(patterns: try patterns(node, of: key, &reader)) }
         var settings = UnitsSettings()
-        try reader.readMapping(node, of: key, keys: ["match", "state"], example: "“php*.service”") {
+        try reader.readMapping(node, of: key, keys: keys, example: "“php*.service”") {
             name, value, reader throws(Problem) in
             if name == "match" {
                 settings.patterns = try patterns(value, of: name, &reader)
