@@ -23,7 +23,7 @@ def failure(server):
 @test("http asks a container engine's socket in /run with the group that its message names, and sends a credential of the service")
 def engine():
     secret = pathlib.Path("/etc/statusd-test-token")
-    secret.write_text("Bearer sesame\n")
+    secret.write_text("Bearer abracadabra\n")
     secret.chmod(0o600)
     try:
         with web() as server, containers({"web": "healthy", "db": "unhealthy"}, folder="/run") as path:
@@ -43,7 +43,7 @@ def engine():
                 for name, level in ("web", "ok"), ("db", "critical"), ("site", "ok"):
                     done("statusctl", "wait", name, "--level", level, "--timeout", "15s")
                 equal(describe("db")["status"]["text"], "State.Health.Status is “unhealthy”")
-                equal(server.requests[-1][2]["Authorization"], "Bearer sesame")
-                assert "sesame" not in str(journal()) + done("statusctl", "list", "--json")
+                equal(server.requests[-1][2]["Authorization"], "Bearer abracadabra")
+                assert "abracadabra" not in str(journal()) + done("statusctl", "list", "--json")
     finally:
         secret.unlink()

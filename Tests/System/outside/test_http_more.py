@@ -71,7 +71,7 @@ def json_values():
     cases = {
         "'.a.b[0]', equals: 1": None, '\'.a.b[1]."x y"\', equals: ü': None, "'.a[\"b\"][1].[\"x y\"]', equals: ü": None, ".n, equals: 3": None, ".n, equals: 3.0": None, ".n": None,
         ".s, equals: '3'": None, ".t, equals: true": None, ".f, equals: false": None, ".z, equals: null": None, ".e": None, ".o": None, "'.\"\"', equals: 1": None,
-        ".n, equals: '3'": "n is 3", ".s, equals: 3": "s is “3”", ".t, equals: 'true'": "t is true", ".f": "f is false", ".z": "z is null", ".z, equals: 'null'": "z is null",
+        ".n, equals: '3'": "n is 3, not “3”", ".s, equals: 3": "s is “3”, not 3", ".t, equals: 'true'": "t is true, not “true”", ".f": "f is false", ".z": "z is null", ".z, equals: 'null'": "z is null, not “null”",
         ".o, equals: x": "o is an object", ".a.b, equals: 1": "a.b is an array", ".a.c": "the response has no a.c", "'.a.b[2]'": "the response has no a.b[2]",
         ".n.x": "the response has no n.x", "'.a[0]'": "the response has no a[0]", ".": None, "., equals: 1": "the response is an object",
     }

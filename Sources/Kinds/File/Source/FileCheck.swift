@@ -25,9 +25,10 @@ struct FileCheck: Check {
     }
 
     func run() async throws -> CheckResult {
-        let result = try await check.run()
-        if let watch { await watcher.begin(watch) }
-        return result
+        try await check.run {
+            // The watcher would wait for a dead disk, and so would the end of the daemon.
+            if let watch { await watcher.begin(watch) }
+        }
     }
 }
 

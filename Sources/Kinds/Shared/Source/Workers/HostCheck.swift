@@ -40,13 +40,18 @@ struct HostCheck: Check {
         pool = order.environment.shared(WorkerPool<HostCall>.self)
     }
 
-    func run() async throws -> CheckResult {
+    func run() async throws -> CheckResult { try await run {} }
+
+    /// - Parameter onAnswer: called if the worker has told the status, so that no disk of it is dead.
+    func run(onAnswer: () async -> Void) async throws -> CheckResult {
         do {
             guard let answer = try await pool.run(HostCall(settings: settings), of: server, within: timeout) else {
                 let time = TimeSpan.text(timeout)
                 return CheckResult(.critical, "the check timed out after \(time); \(settings.suspect) may not answer")
             }
-            return try answer.result.get()
+            let result = try answer.result.get()
+            await onAnswer()
+            return result
         } catch is WorkerLost {
             throw CheckFailure("the worker ended during the check")
         } catch let error as StuckCheck {
