@@ -69,10 +69,14 @@ package struct EchoSocket: Sendable {
         // The kernel fills in the checksum and the identifier.
         var bytes = [isIPv6 ? Self.echo6 : Self.echo, 0, 0, 0, 0, 0, UInt8(sequence >> 8), UInt8(sequence & 0xFF)]
         bytes += secret + [UInt8](repeating: 0, count: Self.payloadBytes - secret.count)
-        while Glibc.send(descriptor.rawValue, bytes, bytes.count, Int32(MSG_NOSIGNAL)) < 0 {
-            if errno != EINTR { throw Self.error(errno) }
+        // A report of another request may make it fail once.
+        for attempt in 1...Self.attempts {
+            if Glibc.send(descriptor.rawValue, bytes, bytes.count, Int32(MSG_NOSIGNAL)) >= 0 { return }
+            if attempt == Self.attempts { throw Self.error(errno) }
         }
     }
+
+    private static let attempts = 3
 
     /// Waits until something may have arrived; false on a timeout or if the task is cancelled.
     @EventLoop
@@ -87,7 +91,7 @@ package struct EchoSocket: Sendable {
         for _ in 0..<Self.maximumArrivals {
             // A report also makes one receive(2) fail, with its errno, and the socket ready until it is taken.
             if let report = descriptor.receiveReport(into: &room) {
-                guard report.length >= Self.headerBytes else { continue }
+                guard report.length >= Self.headerBytes, !Self.hints.contains(report.number) else { continue }
                 arrivals.append(.failed(sequence: Self.sequence(in: room), Self.error(report.number)))
                 continue
             }
@@ -101,6 +105,8 @@ package struct EchoSocket: Sendable {
     }
 
     private static let maximumArrivals = 64
+    /// What routers say of packets that they nevertheless deliver, or that are sent again.
+    private static let hints: Set = [EREMOTEIO, EMSGSIZE]
 
     private func isReply(_ bytes: ArraySlice<UInt8>) -> Bool {
         bytes.count == Self.headerBytes + Self.payloadBytes && bytes.first == (isIPv6 ? Self.reply6 : Self.reply)
@@ -111,6 +117,8 @@ package struct EchoSocket: Sendable {
 
     /// A failure of the network, such as a firewall's refusal, which is not a lack of permission.
     private static func error(_ number: Int32) -> IOError {
+        // All identifiers are in use.
+        if number == EAGAIN { return IOError(.exhausted, "cannot ping: too many programs ping", errno: number) }
         let error = IOError(errno: number, "cannot ping")
         return error.code == .exhausted && number != EADDRNOTAVAIL
             ? error : IOError(.systemCall, error.message, errno: number)

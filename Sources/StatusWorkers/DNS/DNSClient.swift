@@ -17,6 +17,8 @@ struct DNSClient {
     private struct Peer {
         let server: Server
         let socket: OwnedDescriptor
+        /// Whether it was asked over TCP; more often than once would only cost this host.
+        var hasTCP = false
         /// What makes the server useless for this question.
         var failure: DNSFailure?
     }
@@ -105,7 +107,7 @@ struct DNSClient {
             let ready = wait.ready(open.map { (peers[$0].socket, POLLIN) }, until: end)
             for (index, isReady) in zip(open, ready) where isReady {
                 do throws(DNSFailure) {
-                    if let reply = try receive(from: peers[index]) { return reply }
+                    if let reply = try receive(from: index) { return reply }
                 } catch {
                     if case .host = error { throw error }
                     peers[index].failure = error.naming(peers[index].server.name)
@@ -116,16 +118,16 @@ struct DNSClient {
     }
 
     /// Takes a datagram; nil if it is no answer.
-    private mutating func receive(from peer: Peer) throws(DNSFailure) -> DNSReply? {
+    private mutating func receive(from index: Int) throws(DNSFailure) -> DNSReply? {
         var room = [UInt8](repeating: 0, count: Self.maximumDatagram)
-        let count = recv(peer.socket.rawValue, &room, room.count, Int32(MSG_DONTWAIT))
+        let count = recv(peers[index].socket.rawValue, &room, room.count, Int32(MSG_DONTWAIT))
         guard count >= 0 else {
             if errno == EAGAIN || errno == EINTR { return nil }
             throw try Self.failure(errno)
         }
         let message = Array(room.prefix(count))
         let isTruncated = question.isAnswered(by: message) && message[2] & 0x02 != 0
-        let reply = isTruncated ? try askOverTCP(peer.server.address) : DNSReply(message, to: question)
+        let reply = isTruncated ? try askOverTCP(index) : DNSReply(message, to: question)
         guard let reply else {
             hasInvalid = true
             return nil
@@ -133,6 +135,13 @@ struct DNSClient {
         // Another server may know more.
         if ![0, 3].contains(reply.code) { throw .reply(reply) }
         return reply
+    }
+
+    private mutating func askOverTCP(_ index: Int) throws(DNSFailure) -> DNSReply? {
+        if peers[index].hasTCP { return nil }
+        peers[index].hasTCP = true
+        let share = peers.count == 1 ? wait : DNSWait(of: wait, servers: peers.count)
+        return try askOverTCP(peers[index].server.address, share)
     }
 
     private static func connect(_ address: InternetAddress) throws(DNSFailure) -> OwnedDescriptor {

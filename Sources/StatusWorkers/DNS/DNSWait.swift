@@ -12,6 +12,12 @@ struct DNSWait {
 
     init(_ total: Duration) { (self.total, end) = (total, .now + total) }
 
+    /// The share of one of several servers, from now on.
+    init(of whole: DNSWait, servers: Int) {
+        total = whole.total / servers
+        end = min(whole.end, .now + total)
+    }
+
     var isOver: Bool { ContinuousClock.now >= end }
 
     /// Waits for events, and returns for each socket whether there is one.
@@ -30,29 +36,31 @@ struct DNSWait {
 
 extension DNSClient {
     /// Asks again over TCP, because the answer is too long for a datagram; nil if the message is no valid answer.
-    func askOverTCP(_ address: InternetAddress) throws(DNSFailure) -> DNSReply? {
+    ///
+    /// - Parameter wait: how long; other servers may know the answer, too.
+    func askOverTCP(_ address: InternetAddress, _ wait: DNSWait) throws(DNSFailure) -> DNSReply? {
         do throws(DNSFailure) {
-            let socket = try connected(to: address)
+            let socket = try connected(to: address, wait)
             let bytes = question.bytes
-            try transfer(socket, POLLOUT, count: bytes.count + 2) { done in
+            try transfer(socket, POLLOUT, wait, count: bytes.count + 2) { done in
                 let rest = Array(([UInt8(bytes.count >> 8), UInt8(bytes.count & 0xFF)] + bytes)[done...])
                 return send(socket.rawValue, rest, rest.count, Int32(MSG_NOSIGNAL))
             }
-            let length = try read(2, from: socket)
-            return DNSReply(try read(Int(length[0]) << 8 | Int(length[1]), from: socket), to: question)
+            let length = try read(2, from: socket, wait)
+            return DNSReply(try read(Int(length[0]) << 8 | Int(length[1]), from: socket, wait), to: question)
         } catch {
             guard case .server(let reason) = error else { throw error }
             throw .server("the answer is too long for UDP, and asking over TCP failed: \(reason)")
         }
     }
 
-    private func connected(to address: InternetAddress) throws(DNSFailure) -> OwnedDescriptor {
+    private func connected(to address: InternetAddress, _ wait: DNSWait) throws(DNSFailure) -> OwnedDescriptor {
         guard let socket = try? OwnedDescriptor.makeSocket(address.family, Int32(SOCK_STREAM.rawValue)) else {
             throw .host("cannot create a socket")
         }
         var number = address.connect(socket)
         if number == EINPROGRESS {
-            guard wait.ready([(socket, POLLOUT)], until: wait.end)[0] else { throw silence }
+            guard wait.ready([(socket, POLLOUT)], until: wait.end)[0] else { throw Self.silence(wait) }
             var length = socklen_t(MemoryLayout<Int32>.size)
             getsockopt(socket.rawValue, SOL_SOCKET, SO_ERROR, &number, &length)
         }
@@ -61,9 +69,11 @@ extension DNSClient {
         return socket
     }
 
-    private func read(_ count: Int, from socket: OwnedDescriptor) throws(DNSFailure) -> [UInt8] {
+    private func read(
+        _ count: Int, from socket: OwnedDescriptor, _ wait: DNSWait
+    ) throws(DNSFailure) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
-        try transfer(socket, POLLIN, count: count) { done in
+        try transfer(socket, POLLIN, wait, count: count) { done in
             bytes.withUnsafeMutableBytes {
                 recv(socket.rawValue, $0.baseAddress.map { $0 + done }, count - done, Int32(MSG_DONTWAIT))
             }
@@ -73,12 +83,12 @@ extension DNSClient {
 
     /// Calls `body` with the number of transferred bytes, whenever the socket is ready, until all are transferred.
     private func transfer(
-        _ socket: OwnedDescriptor, _ event: Int32, count: Int, _ body: (Int) -> Int
+        _ socket: OwnedDescriptor, _ event: Int32, _ wait: DNSWait, count: Int, _ body: (Int) -> Int
     ) throws(DNSFailure) {
         var done = 0
         while done < count {
             guard wait.ready([(socket, event)], until: wait.end)[0] else {
-                if wait.isOver { throw silence }
+                if wait.isOver { throw Self.silence(wait) }
                 continue
             }
             let some = body(done)
@@ -87,5 +97,7 @@ extension DNSClient {
         }
     }
 
-    private var silence: DNSFailure { .server("no answer within \(TimeSpan.text(wait.total))") }
+    private static func silence(_ wait: DNSWait) -> DNSFailure {
+        .server("no answer within \(TimeSpan.text(wait.total))")
+    }
 }

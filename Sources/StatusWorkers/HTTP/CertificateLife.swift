@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StatusModel
 public import Varlink
 
 /// The life of the certificate that expires first, of those that a server has sent.
@@ -27,7 +28,7 @@ public struct CertificateLife: JSONStructure, Sendable, Equatable {
         self.init(start: start, end: end)
         for issuer in chain.dropFirst() where !issuer.isSelfSigned {
             guard let start = issuer.start, let end = issuer.expiry, end >= now, end < self.end else { continue }
-            self.init(start: start, end: end, issuer: issuer.commonName ?? "")
+            self.init(start: start, end: end, issuer: VisibleText.excerpt(issuer.commonName ?? "", bytes: 100))
         }
     }
 

@@ -61,6 +61,6 @@ enum CertificateProblem: Equatable {
             return "certificate is not for \(host)"
         }
         let others = names.count == 1 ? "" : " and \(names.count - 1) more"
-        return "certificate is for \(first)\(others), not for \(host)"
+        return "certificate is for \(VisibleText.excerpt(first, bytes: 100))\(others), not for \(host)"
     }
 }

@@ -21,7 +21,7 @@ import Varlink
                 let memory = size.map { "VmRSS:\t  \($0) kB\n" } ?? ""
                 try write(
                     "\(number)/status",
-                    "Name:\t\(name)\nState:\t\(state)\nUid:\t7\t\(user)\t7\t7\n\(memory)Threads:\t1\n")
+                    "Name:\t\(name)\nState:\t\(state)\nUid:\t\(user)\t\(user)\t7\t7\n\(memory)Threads:\t1\n")
             }
             try write("uptime", "1 2\n")
         }
@@ -88,6 +88,13 @@ import Varlink
         #expect(try ProcessFinding.find(settings("systemd-journald"), in: folder.path).count == 1)
         #expect(
             try ProcessFinding.find(settings("kthreadd"), in: folder.path) == ProcessFinding(count: 1, memory: 0))
+    }
+
+    @Test("a setuid program that another user has started is not a process of its owner")
+    func setuid() {
+        var finding = ProcessFinding()
+        finding.take("Name:\tcron\nState:\tS (sleeping)\nUid:\t65534\t0\t0\t0\n", user: 0)
+        #expect(finding.count == 0)
     }
 
     @Test("processes that cannot be seen are not taken for none")

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 
-WAYS = {"well": 1, "silent": 2, "lossy": 3, "slow": 4, "twice": 5, "forged": 6, "elsewhere": 7, "unreachable": 8, "foreign": 9, "one": 10}
+WAYS = {"well": 1, "silent": 2, "lossy": 3, "slow": 4, "twice": 5, "forged": 6, "elsewhere": 7, "unreachable": 8, "foreign": 9, "one": 10, "slandered": 11}
 
 
 def in_network(*command, group_range="0 2147483647"):
@@ -84,6 +84,12 @@ class Peer:
             self.send(host, client, reply[:4] + bytes([reply[4] ^ 1]) + reply[5:])
         elif way == WAYS["unreachable"]:
             self.send(other, client, bytes([1, 3] if self.is6 else [3, 1]) + bytes(6) + packet)
+        elif way == WAYS["slandered"]:
+            # Before the answer, another host says that this one cannot be reached, and a router that there is a better way.
+            self.send(other, client, bytes([1, 3] if self.is6 else [3, 1]) + bytes(6) + packet)
+            if not self.is6:
+                self.send(other, client, bytes([5, 1, 0, 0]) + other + packet)
+            threading.Timer(0.03, self.send, (host, client, reply)).start()
 
 
 def set_up(group_range):

@@ -177,17 +177,20 @@ def truncated():
         "slow.test": over_tcp(slowly), "silent.test": over_tcp(lambda question: None),
         "endless.test": over_tcp(lambda question: [b"\xff\xff"] + [b"x", 0.02] * 100),
         "closed.test": over_tcp(lambda question: [b"\0\7x"]), "false.test": over_tcp(lambda question: b"\0" * 20),
+        "many.test": lambda question, protocol: [question.reply(flags=0x8380)] * 20 if protocol == "udp" else b"\0" * 20,
     }
     with name_server(answers) as server:
         with Daemon(once(server.port, *((key, f"name: {key}") for key in ("well.test", "slow.test", "closed.test")))) as daemon:
             expect(daemon, "well.test", "ok", "192.0.0.0, 192.0.0.1, 192.0.0.10, 192.0.0.100, 192.0.0.101 and 3995 more")
             expect(daemon, "slow.test", "ok", "192.0.2.7")
             expect(daemon, "closed.test", "critical", "the answer is too long for UDP, and asking over TCP failed: the server closed the connection early")
-        names = ("silent.test", "endless.test", "false.test")
+        names = ("silent.test", "endless.test", "false.test", "many.test")
         with Daemon(once(server.port, *((key, f"name: {key}") for key in names), timeout="500ms")) as daemon:
             for key in names[:2]:
                 expect(daemon, key, "critical", "the answer is too long for UDP, and asking over TCP failed: no answer within 500ms")
-            expect(daemon, "false.test", "critical", "no valid answer within 500ms")
+            for key in names[2:]:
+                expect(daemon, key, "critical", "no valid answer within 500ms")
+            equal(server.tcp.count("many.test"), 1, "questions over TCP, which would use up the ports of this host")
 
 
 @test("dns: a question that is lost is asked again; a server that is silent or missing is critical")

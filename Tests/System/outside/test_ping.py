@@ -42,10 +42,11 @@ EXPECTED = {
     "twice": ("warning", r"67% of 3 lost, [0-9.]+ ms"), "forged": ("critical", "no answer to 3 pings within 1s"),
     "elsewhere": ("critical", "no answer to 3 pings within 1s"), "unreachable": ("critical", "no route to host"),
     "foreign": ("critical", "no answer to 3 pings within 1s"), "one": ("warning", r"67% of 3 lost, [0-9.]+ ms"),
+    "slandered": ("ok", r"0% of 3 lost, [0-9.]+ ms"),
 }
 
 
-@test("ping: lost requests are counted; answers that are repeated, forged, or of another host or process do not count, over IPv4 and IPv6")
+@test("ping: lost requests are counted; answers that are repeated, forged, or of another host or process do not count, nor do reports of others before an answer, over IPv4 and IPv6")
 def ways():
     needs_root()
     servers = {key: f"'{address}'" for way in EXPECTED for key, address in addresses(way).items()}

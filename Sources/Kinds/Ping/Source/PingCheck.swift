@@ -88,14 +88,14 @@ struct EchoRun: Sendable {
         throw failure ?? IOError(.systemCall, "cannot ping", errno: EADDRNOTAVAIL)
     }
 
-    /// Sends the other requests, and waits until each has an answer or a report, or until the end.
+    /// Sends the other requests, and waits until each has an answer, or until the end.
     @EventLoop
     private func completed(
         _ socket: EchoSocket, _ began: ContinuousClock.Instant, until end: ContinuousClock.Instant
     ) async throws(IOError) -> EchoRun {
         var run = self
         let pause = min(Self.longestPause, (end - began) / (2 * count))
-        /// The times at which requests were sent that have neither an answer nor a report.
+        /// The times at which requests were sent that have no answer.
         var open: [UInt16: ContinuousClock.Instant] = [0: began]
         var sent = 1
         while !Task.isCancelled, ContinuousClock.now < end, sent < count || !open.isEmpty {
@@ -118,7 +118,8 @@ struct EchoRun: Sendable {
                     // A second answer to the same request does not count.
                     if let time = open.removeValue(forKey: sequence) { run.times.append(now - time) }
                 case .failed(let sequence, let error):
-                    if open.removeValue(forKey: sequence) != nil { run.failure = error }
+                    // Anybody may send a report, so an answer may still come.
+                    if open[sequence] != nil { run.failure = error }
                 }
             }
         }

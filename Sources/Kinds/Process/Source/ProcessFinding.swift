@@ -51,8 +51,8 @@ struct ProcessFinding: Equatable {
             }
         }
         guard let state = values["State:"]?.first, !["Z", "X"].contains(state) else { return }
-        // The second one is the effective user.
-        if let user, values["Uid:"]?.dropFirst().first.flatMap({ UInt32($0) }) != user { return }
+        // The real and the effective user: anybody may start a setuid program, by a link of any name.
+        if let user, values["Uid:"]?.prefix(2).allSatisfy({ UInt32($0) == user }) != true { return }
         count += 1
         // The kernel's own threads have no memory.
         memory += (values["VmRSS:"]?.first.flatMap { Double($0) } ?? 0) * 1024
