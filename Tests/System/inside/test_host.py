@@ -8,8 +8,7 @@ from harness.daemon import run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
 
-from .test_units import describe
-from .unit import service
+from .unit import describe, service
 
 CONFIGURATION = """defaults: { interval: 1h }
 servers:

@@ -5,8 +5,7 @@ from harness.daemon import run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
 
-from .test_units import describe
-from .unit import done, service, statusctl
+from .unit import describe, done, service, statusctl
 
 CONFIGURATION = """\
 defaults: { interval: 1h, timeout: 30s }

@@ -16,16 +16,10 @@ from harness.expect import contains, equal, eventually
 from harness.runner import test
 from harness.servers import Certificates, listener, web
 
-from .unit import CONFIGURATION, PROJECT, connect, done, journal, log, main_process, service, show, statusctl, systemctl
+from .unit import CONFIGURATION, PROJECT, connect, describe, done, journal, log, main_process, service, show, statusctl, systemctl
 
 UNITS = pathlib.Path("/etc/systemd/system")
 SLEEPER = "[Service]\nExecStart=/bin/sleep infinity\n"
-
-
-def describe(server):
-    """A server as Describe returns it."""
-    with connect() as connection:
-        return connection.call("Describe", {"server": server})["server"]
 
 
 def becomes(server, level, text, seconds=15):

@@ -129,6 +129,12 @@ def connect():
     return Connection(SOCKET)
 
 
+def describe(server):
+    """A server as Describe returns it."""
+    with connect() as connection:
+        return connection.call("Describe", {"server": server})["server"]
+
+
 def notify(server, status, prefix=()):
     """Runs systemd-notify on the notify socket of a server; returns when its barrier was answered."""
     return run(*prefix, "systemd-notify", f"--status={status}", env=environment(NOTIFY_SOCKET=f"/run/statusd/notify/{server}"))
