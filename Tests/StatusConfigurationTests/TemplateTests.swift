@@ -84,6 +84,10 @@ import Testing
             ("{ for: [a, b, a], push: true }", "2 -: duplicate server “a”, already in line 2"),
             ("{ for: [c], push: true }", "3 -: duplicate server “c”, already in line 2"),
             ("{ for: ['a b'], push: true }", "2 -: invalid server name “a b”: " + ServerName.rule),
+            (
+                "{ for: [a, b], tcp: \"web1:80\" }",
+                "2 -: no value of the template contains {} in quotes, so all of its servers would be the same"
+            ),
         ])
     func mistakes(_ template: String, _ problem: String) throws {
         #expect(try load("servers:\n  template: \(template)\n  c: { push: true }").problems.first == problem)

@@ -39,6 +39,14 @@ import Testing
         #expect(CertificateProblem.expired.reason(for: "a.example", [], now: now) == "certificate expired")
     }
 
+    @Test("a name that the server made long is cut, so that the answer of the worker is not too long")
+    func longName() {
+        let long = certificate("DNS:" + String(repeating: "\u{1}", count: 60_000), until: "Nov 18 08:00:00 2027")
+        let reason = CertificateProblem.wrongName.reason(for: "a.example", [long], now: now)
+        #expect(reason.utf8.count < 1000)
+        #expect(reason.hasPrefix("certificate is for "))
+    }
+
     @Test("a wrong name is reported with the right one")
     func wrongName() {
         let one = certificate("DNS:a.example", until: "Nov 18 08:00:00 2027")

@@ -45,7 +45,7 @@ final class MetricsInterface: VarlinkInterface {
                 The level of a server: ok, warning, critical or unknown; unknown if its status is not current, none if \
                 there is none; the selected server first
                 """
-            case .serverValue: "A number that the check of a server measured; bytes and seconds are whole units"
+            case .serverValue: "A number that the check of a server measured, in the unit of its fields"
             case .servers: "The number of servers with a level"
             }
         }

@@ -82,17 +82,18 @@ import Varlink
         #expect(try judge { $0.space.warning = 72 }.level == .ok)
         #expect(try judge { $0.space = Thresholds(warning: 60, critical: 71) }.level == .critical)
         let full = FileSystem(size: 98e9, used: 98e9, free: 0, inodes: 0, usedInodes: 0)
-        #expect(try judge(full) == judge(full))
         #expect(try judge(full).text == "100% of 98 GB used, 0 B free")
         #expect(try judge(full).level == .critical)
         #expect(try judge(full).values.count == 3)
     }
 
-    @Test("used inodes are a warning, and never hide that the space is critical")
+    @Test("used inodes are a warning, critical once nearly all are used, and never hide that the space is critical")
     func inodes() throws {
         let result = try judge { $0.inodes = 10 }
         #expect(result.level == .warning)
         #expect(result.text == "71% of 98 GB used, 28 GB free; 10% of inodes used")
+        let used = FileSystem(size: 98e9, used: 1e9, free: 97e9, inodes: 20, usedInodes: 20)
+        #expect(try judge(used).level == .critical)
         #expect(try judge { ($0.inodes, $0.space.critical, $0.space.warning) = (10, 50, 50) }.level == .critical)
     }
 

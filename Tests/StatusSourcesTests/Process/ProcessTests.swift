@@ -86,6 +86,11 @@ import Varlink
             ("10", "systemd-journal", "S (sleeping)", 0, 1), ("11", "kthreadd", "S (sleeping)", 0, nil),
         ])
         #expect(try ProcessFinding.find(settings("systemd-journald"), in: folder.path).count == 1)
+        // Another program whose name begins in the same way.
+        try folder.write("10/cmdline", "/usr/lib/systemd-journal-remote\0--listen\0")
+        #expect(try ProcessFinding.find(settings("systemd-journald"), in: folder.path).count == 0)
+        try folder.write("10/cmdline", "/usr/bin/python3\0/usr/lib/systemd-journald\0")
+        #expect(try ProcessFinding.find(settings("systemd-journald"), in: folder.path).count == 1)
         #expect(
             try ProcessFinding.find(settings("kthreadd"), in: folder.path) == ProcessFinding(count: 1, memory: 0))
     }

@@ -8,12 +8,7 @@ from harness.expect import contains, equal, eventually
 from harness.runner import test
 from harness.servers import containers, web
 
-from .unit import connect, done, journal, service
-
-
-def describe(server):
-    with connect() as connection:
-        return connection.call("Describe", {"server": server})["server"]
+from .unit import describe, done, journal, service
 
 
 def failure(server):

@@ -18,16 +18,10 @@ from harness.daemon import Follower, environment, run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
 
-from .unit import DROP_INS, PROJECT, as_user, connect, done, journal, main_process, notify, restarted, service, show, statusctl, systemctl
+from .unit import DROP_INS, PROJECT, as_user, describe, done, journal, main_process, notify, restarted, service, show, statusctl, systemctl
 
 STATE = pathlib.Path("/var/lib/statusd")
 FILE = STATE / "statusd.sqlite"
-
-
-def describe(server):
-    """The state of a server."""
-    with connect() as connection:
-        return connection.call("Describe", {"server": server})["server"]
 
 
 @test("systemctl restart and kill -9 keep statuses and the selection, and only the daemon can read the state")
