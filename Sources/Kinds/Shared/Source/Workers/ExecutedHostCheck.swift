@@ -32,15 +32,13 @@ struct ExecutedHostCheck: Check {
         } catch is WorkerLost {
             throw CheckFailure("the worker ended during the check")
         } catch let error as StuckCheck {
-            return CheckResult(.critical, "\(error); \(settings.suspect) may not answer")
+            return settings.silent("\(error)")
         }
     }
 
     private func result(_ outcome: PluginOutcome) throws(CheckFailure) -> CheckResult {
         switch outcome.ending {
-        case .timedOut:
-            let time = TimeSpan.text(timeout)
-            return CheckResult(.critical, "the check timed out after \(time); \(settings.suspect) may not answer")
+        case .timedOut: return settings.timedOut(after: timeout)
         case .notStarted(let reason): throw CheckFailure("cannot start a process for the check: \(reason)")
         case .signaled, .exited:
             var output = outcome.output

@@ -23,6 +23,14 @@ public protocol HostCheckMaking: CheckMaking, JSONStructure {
 
 extension HostCheckMaking {
     public func makeCheck(_ order: SourceOrder) -> any Check { HostCheck(self, order) }
+
+    nonisolated func timedOut(after time: Duration) -> CheckResult {
+        silent("the check timed out after \(TimeSpan.text(time))")
+    }
+
+    nonisolated func silent(_ reason: String) -> CheckResult {
+        CheckResult(.critical, "\(reason); \(suspect) may not answer")
+    }
 }
 
 /// Runs a check of this host in a worker.
@@ -46,8 +54,7 @@ struct HostCheck: Check {
     func run(onAnswer: () async -> Void) async throws -> CheckResult {
         do {
             guard let answer = try await pool.run(HostCall(settings: settings), of: server, within: timeout) else {
-                let time = TimeSpan.text(timeout)
-                return CheckResult(.critical, "the check timed out after \(time); \(settings.suspect) may not answer")
+                return settings.timedOut(after: timeout)
             }
             let result = try answer.result.get()
             await onAnswer()
@@ -55,7 +62,7 @@ struct HostCheck: Check {
         } catch is WorkerLost {
             throw CheckFailure("the worker ended during the check")
         } catch let error as StuckCheck {
-            return CheckResult(.critical, "\(error); \(settings.suspect) may not answer")
+            return settings.silent("\(error)")
         }
     }
 }
