@@ -122,8 +122,10 @@ extension EventLoop {
     ///
     /// - Throws: `CancellationError` as soon as the task is cancelled; ``IOError`` if the system has no descriptor or
     ///   memory for a timer.
-    @EventLoop package static func sleep(for duration: Duration) async throws {
-        _ = try await TimedWait<Void>.run(within: duration, by: .boottime) { _ in }
+    @EventLoop package static func sleep(
+        for duration: Duration, accuracy: Duration = TimerSource.usualAccuracy
+    ) async throws {
+        _ = try await TimedWait<Void>.run(within: duration, by: .boottime, accuracy: accuracy) { _ in }
         try Task.checkCancellation()
     }
 }
@@ -140,7 +142,8 @@ package struct EventLoopClock: Clock {
     package var minimumResolution: Duration { .milliseconds(1) }
 
     package func sleep(until deadline: Instant, tolerance: Duration?) async throws {
-        try await EventLoop.sleep(for: now.duration(to: deadline))
+        try await EventLoop.sleep(
+            for: now.duration(to: deadline), accuracy: tolerance ?? TimerSource.usualAccuracy)
     }
 }
 

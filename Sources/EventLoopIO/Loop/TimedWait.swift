@@ -24,11 +24,11 @@ package final class TimedWait<Result: Sendable> {
 
     /// Does the same, but throws the error of `begin`, or an error if no timer can be created.
     static func run(
-        within limit: Duration, by clock: TimerSource.Clock,
+        within limit: Duration, by clock: TimerSource.Clock, accuracy: Duration = TimerSource.usualAccuracy,
         _ begin: (_ end: @escaping @Sendable (Result) -> Void) throws(IOError) -> Void
     ) async throws(IOError) -> Result? {
         let wait = TimedWait()
-        wait.timer = try TimerSource(clock: clock) { [weak wait] in wait?.end(with: nil) }
+        wait.timer = try TimerSource(clock: clock, accuracy: accuracy) { [weak wait] in wait?.end(with: nil) }
         try begin { result in EventLoop.perform { wait.end(with: result) } }
         return await wait.result(within: limit)
     }

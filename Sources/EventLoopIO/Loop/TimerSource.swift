@@ -24,6 +24,7 @@ package final class TimerSource {
         }
     }
 
+    package nonisolated static let usualAccuracy = Duration.milliseconds(1)
     private static let longestDelay = Duration.seconds(100 * 366 * 86_400)
 
     private let clock: Clock
@@ -37,7 +38,7 @@ package final class TimerSource {
     ///   - accuracy: how late it may be, so that the machine wakes up less often.
     ///   - handler: called at the scheduled time.
     package init(
-        clock: Clock = .monotonic, accuracy: Duration = .milliseconds(1), handler: @escaping @EventLoop () -> Void
+        clock: Clock = .monotonic, accuracy: Duration = usualAccuracy, handler: @escaping @EventLoop () -> Void
     ) throws(IOError) {
         self.clock = clock
         self.handler = handler

@@ -156,17 +156,10 @@ extension OwnedDescriptor {
         return next < 0 || Int(next) >= limit - reserve
     }
 
-    /// Whether the process can open `count` more descriptors now.
-    package static func hasRoom(for count: Int) -> Bool {
-        let first = eventfd(0, Int32(EFD_CLOEXEC))
-        guard first >= 0 else { return false }
-        var opened = [first]
-        while opened.count < count {
-            let next = fcntl(first, F_DUPFD_CLOEXEC, 0)
-            if next < 0 { break }
-            opened.append(next)
-        }
-        for descriptor in opened { close(descriptor) }
-        return opened.count == count
+    /// Whether the process can open a descriptor now, which is not in the reserve.
+    package static var hasRoom: Bool {
+        let probe = eventfd(0, Int32(EFD_CLOEXEC))
+        if probe >= 0 { close(probe) }
+        return probe >= 0 && Int(probe) < limit - reserve
     }
 }

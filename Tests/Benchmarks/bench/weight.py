@@ -2,6 +2,7 @@
 """The daemon's weight: files, memory, wake-ups, and the time until it is ready."""
 
 import os
+import pathlib
 import socket
 import subprocess
 import time
@@ -56,6 +57,31 @@ def wake_ups(daemon, seconds):
     return (switches(daemon) - before) * 60 / seconds
 
 
+def time_with_workers(daemon):
+    """Seconds of processor time of a daemon and its workers, also of those that have ended."""
+    ticks = 0
+    processes = [daemon.process.pid]
+    for children in pathlib.Path(f"/proc/{daemon.process.pid}/task").glob("*/children"):
+        processes += children.read_text().split()
+    for process in processes:
+        # utime, stime, and those of children that have ended (proc(5)).
+        ticks += sum(map(int, open(f"/proc/{process}/stat").read().rpartition(")")[2].split()[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def load_of_checks(seconds):
+    """The share of a processor that 200 checks of this host take, in percent."""
+    servers = "".join(
+        f"  disk{number}: {{ disk: /, interval: 10s }}\n  memory{number}: {{ memory: true, interval: 10s }}\n"
+        for number in range(100))
+    with statusd("servers:\n" + servers) as daemon:
+        # The first checks begin together.
+        time.sleep(12)
+        before = time_with_workers(daemon)
+        time.sleep(seconds)
+        return (time_with_workers(daemon) - before) / seconds * 100
+
+
 def report(rounds, scale):
     rows = [[f"`{file.name}`, stripped, MB", f"{file.stat().st_size / 1e6:.1f}"] for file in (STATUSD, STATUSCTL)]
     with statusd() as daemon:
@@ -72,4 +98,5 @@ def report(rounds, scale):
     rows.append(["until ready, ms", figures.spread(ready_times("accept: any\n", rounds * 3))])
     servers = "".join(f"  srv{number}: {{ notify: true }}\n" for number in range(1000))
     rows.append(["until ready with 1000 notify sockets, ms", figures.spread(ready_times("servers:\n" + servers, rounds))])
+    rows.append(["200 checks of disks and memory every 10 s, % of a processor", f"{load_of_checks(max(10, int(60 * scale))):.2f}"])
     return ["**Weight**.", ""] + figures.table(["what", "figure"], rows)

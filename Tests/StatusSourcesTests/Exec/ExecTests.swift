@@ -256,6 +256,19 @@ import Testing
         #expect(!isRunning(marker))
     }
 
+    @Test("checks that begin together all end, also if the first of them hangs")
+    func together() async throws {
+        let marker = "86400.\(getpid())6"
+        let hanging = Task { try await check(["/bin/sleep", marker]).run() }
+        while !isRunning(marker) { await Task.yield() }
+        try await withThrowingTaskGroup { group in
+            for _ in 1...5 { group.addTask { try await run("echo done").text } }
+            for try await text in group { #expect(text == "done") }
+        }
+        hanging.cancel()
+        await #expect(throws: CancellationError.self) { try await hanging.value }
+    }
+
     @Test("a plugin starts only after the server's previous plugin has ended")
     func predecessor() async throws {
         let marker = "86400.\(getpid())5"

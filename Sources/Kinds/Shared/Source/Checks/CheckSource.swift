@@ -98,7 +98,8 @@ public final class CheckSource {
 
     private func pause(for duration: Duration) async throws {
         nextRun = Timestamp(milliseconds: Moment.now().wall.milliseconds + Int64(duration / .milliseconds(1)))
-        try await clock.sleep(for: duration)
+        // Checks that are due at nearly the same time begin together, so that the processor sleeps longer.
+        try await clock.sleep(for: duration, tolerance: min(schedule.interval / 20, .seconds(1)))
     }
 
     /// The minimum pause after a check that a change caused, and the minimum as a multiple of the check's duration.
@@ -122,7 +123,7 @@ public final class CheckSource {
             let (check, requested) = (check, SuspendingClock.now)
             let work: @EventLoop @Sendable () async throws -> CheckResult = {
                 self.noteDelay(requested.duration(to: .now))
-                guard OwnedDescriptor.hasRoom(for: OwnedDescriptor.reserve) else {
+                guard OwnedDescriptor.hasRoom else {
                     throw CheckFailure("too many open files; raise LimitNOFILE= of the service")
                 }
                 let (begin, clock) = (Moment.now().wall, ContinuousClock.now)

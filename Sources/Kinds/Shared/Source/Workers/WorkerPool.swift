@@ -32,6 +32,11 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
     /// The servers whose worker has not ended in time.
     private var stuck: Set<ServerName> = []
     private var timer: TimerSource?
+    /// The number of calls that have their turn, and when the last one got it.
+    private var (calls, lastTurn) = (0, ContinuousClock.now)
+    /// The calls that wait for their turn, in order, with a closure that begins it.
+    private var waiting: [(number: Int, begin: @Sendable () -> Void)] = []
+    private var lastNumber = 0
 
     convenience init(in environment: SourceEnvironment) { self.init(Call.workers(in: environment)) }
 
@@ -50,6 +55,10 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
         _ call: Call, of server: ServerName, within timeout: Duration, mayRepeat: Bool = true
     ) async throws -> Answer? {
         try await waitForPredecessor(of: server)
+        await waitForTurn()
+        try Task.checkCancellation()
+        calls += 1
+        defer { calls -= 1 }
         let worker = if let worker = takeIdleWorker() { worker } else { try await newWorker(timeout) }
         let began = ContinuousClock.now
         do {
@@ -107,6 +116,16 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
 
     // MARK: Workers
 
+    /// Waits for the end of a call that has just begun, so that calls that begin together need only one worker.
+    private func waitForTurn() async {
+        defer { lastTurn = .now }
+        guard calls > 0, .now - lastTurn < PoolLimits.turn else { return }
+        lastNumber += 1
+        let number = lastNumber
+        _ = await TimedWait<Void>.run(within: PoolLimits.turn) { end in waiting.append((number, { end(()) })) }
+        waiting.removeAll { $0.number == number }
+    }
+
     private func takeIdleWorker() -> Worker<Answer>? {
         while let worker = idle.popLast() {
             unneeded = min(unneeded, idle.count)
@@ -117,6 +136,7 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
 
     private func keep(_ worker: Worker<Answer>) {
         idle.append(worker)
+        if !waiting.isEmpty { waiting.removeFirst().begin() }
         guard timer == nil else { return }
         unneeded = idle.count
         timer = try? TimerSource(accuracy: .seconds(1)) { [weak self] in self?.endUnneeded() }
@@ -169,6 +189,8 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
 private enum PoolLimits {
     /// The time in which a worker must start; for a call with a longer timeout, it is that timeout.
     static let startTime = Duration.seconds(5)
+    /// The time that a call waits for the one before it, which usually takes less than a millisecond.
+    static let turn = Duration.milliseconds(50)
     /// The interval at which unneeded workers are ended.
     static let idleTime = Duration.seconds(10)
     /// The time in which a call that timed out must end; after that, it counts as stuck.
