@@ -3,6 +3,7 @@
 import SourceKinds
 import StatusAlerts
 import StatusModel
+import StatusSupport
 import YAML
 
 /// A server's entry in one file, before `defaults` are applied.
@@ -131,7 +132,8 @@ struct ServerReader {
         self.name = name
     }
 
-    static let keys = ["description", "was", "parent"] + ServerOptions.keys + SourceKinds.keys
+    static let keys = ownKeys + SourceKinds.keys
+    private static let ownKeys = ["description", "was", "parent"] + ServerOptions.keys
 
     /// Reads the entry; an error in it disables only this server.
     mutating func read(_ node: YAMLNode, key: YAMLNode) -> ServerDraft {
@@ -173,7 +175,7 @@ struct ServerReader {
                 if try draft.options.read(key.string, value, with: reader) {
                     options.append(key)
                 } else {
-                    try read(key, value, into: &draft, &sources)
+                    try read(key, value, into: &draft, &sources, known: kinds.isEmpty ? Self.keys : Self.ownKeys)
                 }
             } catch {
                 errors.append(error)
@@ -182,17 +184,21 @@ struct ServerReader {
         // The delivery of an invalid source is unknown.
         if !errors.isEmpty, sources.isEmpty { return }
         guard sources.count == 1 else {
-            let advice = SourceKinds.keys.map { "“\($0)”" }.joined(separator: ", ")
+            let keys = sources.isEmpty ? SourceKinds.keys : sources.map(\.key)
+            let advice = keys.map { "“\($0)”" }.joined(separator: ", ")
             throw reader.problem(
                 at: node,
-                sources.isEmpty ? "has no source; add one of \(advice)" : "has several sources; keep one of \(advice)")
+                sources.isEmpty
+                    ? "has no source; add one of \(advice)"
+                    : "has several sources: \(advice); keep one, and make another server of each other one")
         }
         draft.source = sources[0]
         for key in options { warnIfMeaningless(key, for: sources[0]) }
     }
 
     private mutating func read(
-        _ key: YAMLNode, _ value: YAMLNode, into draft: inout ServerDraft, _ sources: inout [AnySourceSettings]
+        _ key: YAMLNode, _ value: YAMLNode, into draft: inout ServerDraft, _ sources: inout [AnySourceSettings],
+        known: [String]
     ) throws(Problem) {
         if key.string == "description" {
             draft.description = try reader.text(value, of: "description")
@@ -208,21 +214,24 @@ struct ServerReader {
             if let source = try read(value, of: kind) { sources.append(source) }
         } else {
             let advice = key.string == "for" ? "write “for” below “\(ServerTemplate.key)”" : nil
-            problems.append(reader.unknown(key, among: Self.keys, of: name, advice: advice))
+            problems.append(reader.unknown(key, among: known, of: name, advice: advice))
         }
     }
 
-    /// Whether a key is one of a source that the entry has, and not one of the entry.
+    /// Whether a key is one of a source that the entry has, or nearly, and not one of the entry.
     private func isMisplaced(_ key: YAMLNode, of kind: any SourceSettings.Type) -> Bool {
-        key.string.map { kind.keys.contains($0) && !Self.keys.contains($0) } ?? false
+        guard let text = key.string, !Self.keys.contains(text) else { return false }
+        return kind.keys.contains(Nearest.word(near: text, among: Self.keys + kind.keys) ?? text)
     }
 
     /// The error for such a key: without it, the source would mean something else.
     private func misplaced(_ key: YAMLNode, _ kind: String, _ keys: [String]) -> Problem {
-        let name = reader.key(key)
+        let text = key.string ?? ""
+        let name = Nearest.word(near: text, among: keys) ?? text
         let others = name == keys.first ? "" : "\(keys.first ?? ""): …, "
+        let wrong = name == text ? "" : "unknown key “\(reader.key(key))”; "
         return reader.problem(
-            at: key, "“\(name)” belongs to “\(kind)”; write it there, as in “\(kind): { \(others)\(name): … }”")
+            at: key, "\(wrong)“\(name)” belongs to “\(kind)”; write it there, as in “\(kind): { \(others)\(name): … }”")
     }
 
     private mutating func read<Settings: SourceSettings>(

@@ -28,6 +28,7 @@ struct ServerTemplate {
     /// Whether the value of ``key`` has templates; otherwise it is the entry of a server with that name.
     static func isTemplate(_ node: YAMLNode) -> Bool {
         node.sequence != nil || node.value(of: "for") != nil || node.value(of: "name") != nil
+            || node.weight(withBraces: 0) != node.weight(withBraces: 1)
     }
 
     /// Returns the entries of a template, or of a list of templates.

@@ -205,8 +205,8 @@ struct YAMLComposer {
     /// Advice on errors that libyaml notices only after the unfinished part.
     private static let adviceAtBeginning = [
         "could not find expected ':'": "a key needs a colon and a space after it",
-        "did not find expected ',' or '}'": "missing “,” or “}” after the “{”",
-        "did not find expected ',' or ']'": "missing “,” or “]” after the “[”",
+        "did not find expected ',' or '}'": "missing “,” or “}” after the “{”; a value with [, { or “: ” in it needs quotes",
+        "did not find expected ',' or ']'": "missing “,” or “]” after the “[”; a value with ], { or “: ” in it needs quotes",
         "found unexpected end of stream": "unclosed quote",
         "did not find expected alphabetic or numeric character": "text that starts with * or & must be quoted",
     ]
@@ -216,10 +216,11 @@ struct YAMLComposer {
         "mapping values are not allowed in this context":
             "unexpected “: ”; quote the text, or fix the indentation or a missing space after a colon "
             + "in this line or the line before",
-        "did not find expected key": "wrong indentation, or text after a closing quote or bracket",
+        "did not find expected key":
+            "wrong indentation, or text after a closing quote or bracket; a value that begins with { or [ needs quotes",
         "did not find expected '-' indicator": "wrong indentation in a list",
         "did not find expected node content":
-            "unclosed bracket, or text in brackets that must be quoted, such as '[::1]:80'",
+            "unclosed bracket, or text that must be quoted, such as '::1' or '[::1]:80'",
         "found unknown escape character": "unknown escape; use single quotes, in which a backslash is a backslash",
     ]
 }

@@ -56,6 +56,12 @@ public struct YAMLNode: Sendable {
     /// The truth value of a plain scalar; nil for other values.
     ///
     /// As in YAML 1.1, `true`, `yes`, `on`, `false`, `no` and `off` have one.
+    /// Whether the value is `true` or `false` without quotes, which no name of a unit or a process is meant to be.
+    public var isTrueOrFalse: Bool {
+        guard case .scalar(let text, isPlain: true) = content else { return false }
+        return ["true", "false"].contains(text.lowercased())
+    }
+
     public var bool: Bool? {
         guard case .scalar(let text, isPlain: true) = content else { return nil }
         switch text.lowercased() {

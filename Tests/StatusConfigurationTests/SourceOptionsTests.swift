@@ -116,7 +116,7 @@ import Testing
         "an option that its source ignores is a warning with its line",
         arguments: [
             "push: true\n    interval: 1s", "notify: true\n    failures: 3", "unit: a\n    ttl: 1s",
-            "tcp: 'a:1'\n    runtime: 1s", "http: { url: http://a,\n    boddy: b }",
+            "tcp: 'a:1'\n    runtime: 1s",
         ])
     func meaningless(_ options: String) throws {
         let (servers, problems) = try load("servers:\n  a:\n    \(options)\n")

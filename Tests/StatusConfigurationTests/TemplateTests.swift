@@ -75,6 +75,7 @@ import Testing
         "mistakes in a template disable the file, with their line",
         arguments: [
             ("{ name: 'x{}', push: true }", "2 -: a template needs “for”, a list of texts, such as [web1, web2]"),
+            ("{ foreach: [a], tcp: \"{}:80\" }", "2 -: a template needs “for”, a list of texts, such as [web1, web2]"),
             ("[{ push: true }]", "2 -: a template needs “for”, a list of texts, such as [web1, web2]"),
             ("{ for: a, push: true }", "2 -: “for” must be a list of texts, such as [web1, web2]"),
             ("{ for: [], push: true }", "2 -: “for” must be a list of texts, such as [web1, web2]"),

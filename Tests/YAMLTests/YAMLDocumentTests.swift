@@ -16,6 +16,8 @@ import Testing
 
     // The text itself is not shown, because it may be a secret.
     private static let tag = "text that starts with ! must be quoted; tags are not supported"
+    private static let wrongPlace =
+        "wrong indentation, or text after a closing quote or bracket; a value that begins with { or [ needs quotes"
     private static let unexpectedColon =
         "unexpected “: ”; quote the text, or fix the indentation or a missing space after a colon in this line or the "
         + "line before"
@@ -112,16 +114,17 @@ import Testing
             ("a: !mine [1]\n", 1, Self.tag),
             ("? [a, b]\n: 1\n", 1, "a key must be text"),
             ("a:\n\t- b\n", 2, "tab in the indentation; use spaces"),
-            ("a: [1, 2\n", 1, "missing “,” or “]” after the “[”"),
+            ("a: [1, 2\n", 1, "missing “,” or “]” after the “[”; a value with ], { or “: ” in it needs quotes"),
             ("a: @b\n", 1, "text that starts with “@” must be quoted"),
             ("b: 1\na: *.c\n", 2, "text that starts with * or & must be quoted"),
             ("a: \"\\[\"\n", 1, "unknown escape; use single quotes, in which a backslash is a backslash"),
             ("a:\n  b: 1\n  c:2\nd: 1\n", 3, "a key needs a colon and a space after it"),
             ("a: b: c\n", 1, Self.unexpectedColon),
             ("a:b\nc: 1\n", 2, Self.unexpectedColon),
-            ("a: { b: 1\nc: 2\n", 1, "missing “,” or “}” after the “{”"),
-            ("a:\n  b: 1\n c: 2\n", 3, "wrong indentation, or text after a closing quote or bracket"),
-            ("a: [::1]:80\n", 1, "unclosed bracket, or text in brackets that must be quoted, such as '[::1]:80'"),
+            ("a: { b: 1\nc: 2\n", 1, "missing “,” or “}” after the “{”; a value with [, { or “: ” in it needs quotes"),
+            ("a:\n  b: 1\n c: 2\n", 3, Self.wrongPlace),
+            ("a:\n  b: {}:80\n", 2, Self.wrongPlace),
+            ("a: [::1]:80\n", 1, "unclosed bracket, or text that must be quoted, such as '::1' or '[::1]:80'"),
             ("a: 'b\nc: 1\n", 1, "unclosed quote"),
             ("a: &x [1]\nc: { <<: *x }\n", 1, "“<<” merges mappings; write an alias such as “<<: *web”"),
             ("a: &x { b: 1 }\nc: { <<: *x, <<: *x }\n", 2, "duplicate key “<<”, already in line 2"),

@@ -103,6 +103,12 @@ package enum UnixSocket {
     /// Creates a datagram socket for ``send(_:to:from:)``.
     package static func makeSender() throws(IOError) -> OwnedDescriptor { try make(datagram) }
 
+    /// Whether a process receives datagrams at a path, or will be started by one.
+    package static func hasReceiver(at path: String) throws(IOError) -> Bool {
+        let failure = try connect(make(datagram), to: .path(path))
+        return failure != ENOENT && failure != ECONNREFUSED
+    }
+
     /// Sends one datagram without waiting, from a socket or from a new one.
     ///
     /// - Throws: ``IOError/Code/timedOut`` if the receiver's queue is full.

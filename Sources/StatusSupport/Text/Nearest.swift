@@ -12,7 +12,7 @@ public enum Nearest {
     /// If exactly one known word begins with the given one, which must have at least two letters, that word is
     /// returned. Otherwise the first of the words with the smallest difference is returned. At most a third of the
     /// letters may differ, or one letter of two.
-    static func word(near word: String, among known: some Sequence<String>) -> String? {
+    public static func word(near word: String, among known: some Sequence<String>) -> String? {
         let bytes = Array(word.lowercased().utf8)
         var (nearest, limit) = (String?.none, bytes.count < 2 ? 0 : max(1, bytes.count / 3))
         var (longer, longerCount) = (String?.none, 0)

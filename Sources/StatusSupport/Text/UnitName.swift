@@ -18,9 +18,12 @@ package enum UnitName {
 
     /// A pattern as systemctl(1) reads it, or a name with its suffix; nil if it is invalid.
     package static func normalizePattern(_ text: String) -> String? {
-        guard text.utf8.contains(where: "*?[".utf8.contains) else { return normalize(text) }
+        guard isPattern(text) else { return normalize(text) }
         return isAllowed(text, and: "*?[]!^") && text.utf8.count < 256 ? text : nil
     }
+
+    /// Whether a valid pattern or name is a pattern.
+    package static func isPattern(_ text: String) -> Bool { text.utf8.contains(where: "*?[".utf8.contains) }
 
     private static func isAllowed(_ name: String, and others: String = "") -> Bool {
         name.utf8.allSatisfy { byte in

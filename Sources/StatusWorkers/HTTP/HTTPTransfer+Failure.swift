@@ -146,7 +146,7 @@ extension HTTPTransfer {
         }
         // OpenSSL's text if the peer answers without TLS.
         return reason.contains("wrong version number")
-            ? "the server does not speak TLS at this port" : reason.asPhrase
+            ? "the server does not speak TLS at this port, or only after STARTTLS" : reason.asPhrase
     }
 
     /// Returns the reason for an error that means an invalid URL or a response that is not HTTP.

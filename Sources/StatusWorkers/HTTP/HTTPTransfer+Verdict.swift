@@ -46,7 +46,10 @@ extension HTTPTransfer {
         }
     }
 
-    var unexpectedCode: String { "expected \(HTTPSettings.text(of: request.statusCodes)), got \(statusCode)" }
+    var unexpectedCode: String {
+        "expected \(HTTPSettings.text(of: request.statusCodes)), got \(statusCode)"
+            + (statusCode == 407 ? "; the proxy requires a user and a password" : "")
+    }
 
     var isExpected: Bool { request.statusCodes.contains { $0.contains(statusCode) } }
 
@@ -80,8 +83,11 @@ extension HTTPTransfer {
     /// What the body was, with its encoding if that may be why something was not found.
     private var whatWasSearched: String {
         let searched = isBodyCut ? "the first \(Self.bodyLimit / 1024) KiB of the response" : "the response"
-        let encoding = request.settings.sends("Accept-Encoding") ? nil : contentEncoding
-        return searched + (encoding.map { ", whose content encoding \($0) was not requested" } ?? "")
+        return searched + (unrequestedEncoding.map { ", whose content encoding \($0) was not requested" } ?? "")
+    }
+
+    private var unrequestedEncoding: String? {
+        request.settings.sends("Accept-Encoding") ? nil : contentEncoding
     }
 
     /// The reason why a complete body does not have what `matches` and `json` expect; nil if it has.
@@ -89,7 +95,11 @@ extension HTTPTransfer {
         if let pattern = request.matches, let failure = failure(toMatch: pattern) { return failure }
         guard let json = request.json else { return nil }
         if isBodyCut { return HTTPFailure(reason: "the response is larger than \(Self.bodyLimit / 1024) KiB") }
-        return JSONFinding(json.path, in: body).problem(expecting: json).map { HTTPFailure(reason: $0) }
+        let finding = JSONFinding(json.path, in: body)
+        if finding == .notJSON, let encoding = unrequestedEncoding {
+            return HTTPFailure(reason: "the response has the content encoding \(encoding), which was not requested")
+        }
+        return finding.problem(expecting: json).map { HTTPFailure(reason: $0) }
     }
 
     private func failure(toMatch pattern: String) -> HTTPFailure? {

@@ -46,12 +46,26 @@ import Varlink
     @Test(
         "invalid settings are refused",
         arguments: [
-            "", "a/b", "[]", "{ unit: a/b }", "{ match: [] }", "{ match: {} }",
+            "", "a/b", "[]", "true", "{ unit: false }", "{ unit: a/b }", "{ match: [] }", "{ match: {} }",
             "{ match: { priority: 3 } }", "{ match: { PRIORITY: 8 } }", "{ match: { PRIORITY: [] } }",
             "{ match: { PRIORITY: bad } }", "{ match: { A: } }", "{ match: { 1A: x } }", "{ unit: a, within: 0s }",
             "{ unit: a, critical: 0 }", "{ unit: a, warning: 3, critical: 3 }", "{ unit: a, critical: 10001 }",
         ])
     func mistakes(_ value: String) { #expect(throws: Problem.self) { try settings(value) } }
+
+    @Test(
+        "a match that no message has is a warning",
+        arguments: [
+            ("{ MESSAGE: '*disk full*' }", "“*disk full*” is compared with whole values; there are no patterns"),
+            ("{ A: [b, 'c*'] }", "“c*” is compared with whole values; there are no patterns"),
+            ("{ _SYSTEMD_UNT: a }", "journald sets no field “_SYSTEMD_UNT”; did you mean “_SYSTEMD_UNIT”?"),
+        ])
+    func neverMatching(_ match: String, _ reason: String) throws {
+        let (settings, problems) = try JournalSettings.read("journal: { match: \(match) }")
+        #expect(settings != nil)
+        #expect(problems.map(\.severity) == [.warning])
+        #expect(problems.map(\.reason) == [reason])
+    }
 
     @Test("the text has the number, the time and the newest message, which is escaped and cut")
     func texts() throws {

@@ -55,6 +55,17 @@ import Varlink
         #expect(settings("a", user: "root").requirements == [.account("root")])
     }
 
+    @Test("a name with arguments is a warning; some programs have names with blanks")
+    func arguments() throws {
+        let (settings, problems) = try ProcessSettings.read("process: { name: sleep 100, count: 0 }")
+        #expect(settings?.name == "sleep 100")
+        #expect(problems.map(\.severity) == [.warning])
+        #expect(problems.map(\.reason) == ["“sleep 100” is compared with names, which have no arguments"])
+        #expect(try ProcessSettings.read("process: \"tmux: server\"").problems.isEmpty)
+        #expect(throws: Problem.self) { try ProcessSettings.read("process: true") }
+        #expect(try ProcessSettings.read("process: 'true'").settings?.name == "true")
+    }
+
     @Test(
         "invalid settings are refused",
         arguments: [

@@ -20,9 +20,20 @@ import Testing
         #expect(try UnitsSettings.read("units: \(value)").settings == settings)
     }
 
+    @Test("a full name is followed whether systemd knows it or not, unless only failures matter")
+    func names() throws {
+        let settings = try #require(try UnitsSettings.read("units: [nginx, 'a*.service', b.timer]").settings)
+        #expect(settings.names == ["nginx.service", "b.timer"])
+        #expect(settings.requirements == [.unit("nginx.service"), .unit("b.timer")])
+        #expect(UnitsSettings(patterns: ["nginx.service"], state: .failed).names.isEmpty)
+    }
+
     @Test(
         "invalid settings are refused",
-        arguments: ["", "''", "[]", "a b*", "a/*", "[[a]]", "{ state: failed }", "{ match: a, state: stopped }"])
+        arguments: [
+            "", "''", "[]", "a b*", "a/*", "[[a]]", "{ state: failed }", "{ match: a, state: stopped }",
+            "[failed, a]", "true", "{ match: false }",
+        ])
     func mistakes(_ value: String) {
         #expect(throws: Problem.self) { try UnitsSettings.read("units: \(value)") }
     }

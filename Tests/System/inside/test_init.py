@@ -45,6 +45,9 @@ def first_minute():
             done("/usr/bin/statusctl", "wait", "memory", "--timeout", "20s")
             found = {server["name"]: server for server in json.loads(statusctl("list", "--json"))["servers"]}
             equal((found["broken"]["status"]["level"], found["broken"]["selected"]), ("critical", True))
+            measured = [resource for resource in ("io", "memory") if pathlib.Path("/proc/pressure", resource).exists()]
+            equal(sorted(name for name in found if name.startswith("pressure-")), [f"pressure-{resource}" for resource in measured],
+                  "processors are for their use: cpu is busy on a healthy host")
             contains(found["failed-units"]["status"]["text"], "failed: ", "broken.service (exit status 1)")
             equal(found["shop"]["description"], 'The "shop": all of it')
             contains(run("/usr/bin/statusctl", "init").err, f"{FILE} exists already; “statusctl init --print” shows")

@@ -14,12 +14,12 @@ public struct DiskSettings: SourceSettings {
     public var space = Thresholds(warning: 85, critical: 95)
     /// The percentage of the inodes in use from which on the level is warning.
     public var inodes = 90.0
-    /// Whether a file system must be mounted at the path itself.
-    public var mounted = false
+    /// Whether a file system must be mounted at the path itself; nil if fstab(5) decides.
+    public var mounted: Bool?
 
     public init(path: String) { self.path = path }
 
-    public var subjectParts: [String] { [path] + space.subjectParts + ["\(inodes)", String(mounted)] }
+    public var subjectParts: [String] { [path] + space.subjectParts + ["\(inodes)", String(mounted ?? false)] }
     public var requirements: [SourceRequirement] {
         Self.shared.contains(path) || isInHome ? [] : [.visiblePath(path)]
     }

@@ -41,7 +41,8 @@ extension DiskSettings {
     func judge(_ finding: DiskFinding) throws(CheckFailure) -> CheckResult {
         switch finding {
         case .found(let system): try judge(system)
-        case .notMounted: CheckResult(.critical, "nothing is mounted at \(path)")
+        case .notMounted:
+            CheckResult(.critical, "nothing is mounted at \(path)" + (mounted == nil ? ", which /etc/fstab has" : ""))
         case .missing: CheckResult(.critical, "no such file or directory: \(path)")
         case .broken(let reason): CheckResult(.critical, "cannot read \(path): \(reason)")
         }
@@ -50,7 +51,7 @@ extension DiskSettings {
     private func judge(_ system: FileSystem) throws(CheckFailure) -> CheckResult {
         guard system.size > 0 else {
             // Some file systems over a network do not know their size.
-            if mounted { return CheckResult(.ok, "mounted") }
+            if mounted == true { return CheckResult(.ok, "mounted") }
             throw CheckFailure("the file system of \(path) has no size; choose a path on a disk")
         }
         let size = MeasuredValue("size", system.size, "B")
@@ -60,13 +61,13 @@ extension DiskSettings {
         let inodesPercentage = system.usedInodesPercentage.rounded(.up)
         var values = [
             MeasuredValue(
-                "used", system.usedPercentage, "%", warning: space.warning, critical: space.critical),
+                "used", percentage, "%", warning: space.warning, critical: space.critical),
             size, MeasuredValue("free", system.free, "B"),
         ]
         if system.inodes > 0 {
             values.append(
                 MeasuredValue(
-                    "inodes", system.usedInodesPercentage, "%", warning: inodes, critical: max(inodes, space.critical)))
+                    "inodes", inodesPercentage, "%", warning: inodes, critical: max(inodes, space.critical)))
         }
         var text = "\(Int(percentage))% of \(size.text) used, \(values[2].text) free"
         var level = space.level(of: percentage)

@@ -93,9 +93,12 @@ enum DiskFinding: Equatable {
         }
         let table = MountTable(text)
         guard let mount = table[number] else { throw CheckFailure("cannot find where \(path) is mounted") }
-        if settings.mounted, !table.isMounted(at: SystemFile.target(of: path)) { return .notMounted }
+        let fstab = SystemFile.text(at: "/etc/fstab") ?? ""
+        let target = SystemFile.target(of: path)
+        let mustBeMounted = settings.mounted ?? MountTable.isMountedAtStart(target, by: fstab)
+        if mustBeMounted, !table.isMounted(at: target) { return .notMounted }
         var found = FileSystem(numbers)
-        found.note(mount, fstab: SystemFile.text(at: "/etc/fstab") ?? "")
+        found.note(mount, fstab: fstab)
         return .found(found)
     }
 }

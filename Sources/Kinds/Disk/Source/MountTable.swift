@@ -55,9 +55,20 @@ struct MountTable {
 
     /// Whether fstab(5) says that a folder is mounted for reading only.
     static func isReadOnly(_ folder: String, in fstab: String) -> Bool {
-        fstab.split(separator: "\n").contains { line in
+        options(of: folder, in: fstab).contains { $0.contains("ro") }
+    }
+
+    /// Whether fstab(5) says that something is mounted at a folder when the host starts; the root always is.
+    static func isMountedAtStart(_ folder: String, by fstab: String) -> Bool {
+        folder != "/" && options(of: folder, in: fstab).contains { !$0.contains("noauto") }
+    }
+
+    /// The options of the lines of fstab(5) for a folder.
+    private static func options(of folder: String, in fstab: String) -> [[Substring]] {
+        fstab.split(separator: "\n").compactMap { line in
             let fields = line.split { $0 == " " || $0 == "\t" }
-            return fields.count > 3 && plain(fields[1]) == folder && fields[3].split(separator: ",").contains("ro")
+            guard fields.count > 3, fields[0].first != "#", parts(plain(fields[1])) == parts(folder) else { return nil }
+            return fields[3].split(separator: ",")
         }
     }
 

@@ -37,7 +37,7 @@ public struct GroupSettings: SourceSettings {
         }
         if case .count(let count)? = rule.quorum, let quorum, rule.patterns.isEmpty, count > rule.names.count {
             throw reader.nodes.problem(
-                at: quorum, "“critical: \(count)” is more than the \(rule.names.count) members; write all, or less")
+                at: quorum, "“critical: \(count)” is more than all members (\(rule.names.count)); write all, or less")
         }
         return GroupSettings(rule)
     }

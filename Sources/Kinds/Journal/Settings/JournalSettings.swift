@@ -45,7 +45,10 @@ public struct JournalSettings: SourceSettings {
         settings.critical = nil
         try reader.readMapping(
             node, of: key, keys: keys
-        ) { key, value, reader throws(Problem) in try settings.read(key, value, reader.nodes) }
+        ) { key, value, reader throws(Problem) in
+            if key == "match" { warn(of: value, &reader) }
+            try settings.read(key, value, reader.nodes)
+        }
         if settings.warning == nil, settings.critical == nil { settings.critical = 1 }
         if let warning = settings.warning, let critical = settings.critical, warning >= critical {
             throw reader.nodes.problem(at: node, "“warning” in “journal” must be less than “critical”")
@@ -66,13 +69,37 @@ public struct JournalSettings: SourceSettings {
 
     private static func unit(_ node: YAMLNode, of key: String, _ nodes: NodeReader) throws(Problem) -> String {
         let text = try nodes.string(node, of: key, "a unit's name, such as nginx.service")
-        guard let unit = UnitName.normalize(text) else {
+        guard !node.isTrueOrFalse, let unit = UnitName.normalize(text) else {
             throw nodes.problem(at: node, "invalid unit name “\(nodes.key(node))”: must be one such as nginx.service")
         }
         return unit
     }
 
     // MARK: Matches
+
+    /// Warns of matches that no message has.
+    private static func warn(of match: YAMLNode, _ reader: inout SettingsReader) {
+        for (key, value) in match.mapping ?? [] {
+            if let field = key.string, field.hasPrefix("_"), !trustedFields.contains(field) {
+                let advice = Nearest.suggestion(for: field, among: trustedFields.sorted())
+                reader.warn(at: key, "journald sets no field “\(reader.nodes.key(key))”\(advice)")
+            }
+            for value in value.sequence ?? [value] where value.string?.contains("*") == true {
+                reader.warn(
+                    at: value, "“\(reader.nodes.key(value))” is compared with whole values; there are no patterns")
+            }
+        }
+    }
+
+    /// The fields that journald itself adds to messages (systemd.journal-fields(7)).
+    private static let trustedFields: Set = [
+        "_AUDIT_LOGINUID", "_AUDIT_SESSION", "_BOOT_ID", "_CAP_EFFECTIVE", "_CMDLINE", "_COMM", "_EXE", "_GID",
+        "_HOSTNAME", "_KERNEL_DEVICE", "_KERNEL_SUBSYSTEM", "_LINE_BREAK", "_MACHINE_ID", "_NAMESPACE", "_PID",
+        "_RUNTIME_SCOPE", "_SELINUX_CONTEXT", "_SOURCE_BOOTTIME_TIMESTAMP", "_SOURCE_MONOTONIC_TIMESTAMP",
+        "_SOURCE_REALTIME_TIMESTAMP", "_STREAM_ID", "_SYSTEMD_CGROUP", "_SYSTEMD_INVOCATION_ID",
+        "_SYSTEMD_OWNER_UID", "_SYSTEMD_SESSION", "_SYSTEMD_SLICE", "_SYSTEMD_UNIT", "_SYSTEMD_USER_SLICE",
+        "_SYSTEMD_USER_UNIT", "_TRANSPORT", "_UDEV_DEVLINK", "_UDEV_DEVNODE", "_UDEV_SYSNAME", "_UID",
+    ]
 
     private static func matches(_ node: YAMLNode, _ nodes: NodeReader) throws(Problem) -> [String] {
         guard let mapping = node.mapping, !mapping.isEmpty else {

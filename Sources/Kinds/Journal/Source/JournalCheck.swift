@@ -41,7 +41,9 @@ extension JournalSettings: HostCheckMaking {
     nonisolated public func check() throws(CheckFailure) -> CheckResult {
         let now = Moment.now().wall
         let begin = Timestamp(milliseconds: now.milliseconds - Int64(within / .milliseconds(1)))
-        return judge(try JournalReader.find(self, since: begin))
+        let finding = try JournalReader.find(self, since: begin)
+        try JournalFiles.checkWriter()
+        return judge(finding)
     }
 
     public init(from reader: inout JSONReader) throws(JSONError) {

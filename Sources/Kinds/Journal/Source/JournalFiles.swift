@@ -17,6 +17,16 @@ enum JournalFiles {
         return ["/var/log/journal/\(machine)", "/run/log/journal/\(machine)"]
     }
 
+    /// Where journald receives messages.
+    private static let socket = "/run/systemd/journal/socket"
+
+    /// Checks that somebody writes to the files.
+    static func checkWriter() throws(CheckFailure) {
+        guard let isWritten = try? UnixSocket.hasReceiver(at: socket), isWritten else {
+            throw CheckFailure("systemd-journald does not run, so no message is written to the journal")
+        }
+    }
+
     /// The files that may have messages since a time.
     ///
     /// - Throws: ``CheckFailure`` if a file of the journal cannot be read, or if there is none.

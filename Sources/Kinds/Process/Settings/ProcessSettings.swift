@@ -31,12 +31,12 @@ public struct ProcessSettings: SourceSettings {
     public var requirements: [SourceRequirement] { user.map { [.account($0)] } ?? [] }
 
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> ProcessSettings? {
-        if node.mapping == nil { return ProcessSettings(name: try name(node, of: key, reader.nodes)) }
+        if node.mapping == nil { return ProcessSettings(name: try name(node, of: key, &reader)) }
         var settings = ProcessSettings(name: "")
         try reader.readMapping(node, of: key, keys: keys, example: "sshd") {
             key, value, reader throws(Problem) in
             switch key {
-            case "name": settings.name = try name(value, of: key, reader.nodes)
+            case "name": settings.name = try name(value, of: key, &reader)
             case "user": settings.user = try reader.nodes.string(value, of: key, "the name or ID of a user")
             default: (settings.least, settings.most) = try count(value, of: key, reader.nodes)
             }
@@ -44,10 +44,17 @@ public struct ProcessSettings: SourceSettings {
         return settings
     }
 
-    private static func name(_ node: YAMLNode, of key: String, _ nodes: NodeReader) throws(Problem) -> String {
+    private static func name(
+        _ node: YAMLNode, of key: String, _ reader: inout SettingsReader
+    ) throws(Problem) -> String {
+        let nodes = reader.nodes
         let what = "the name of a process as ps(1) shows it, without a folder and arguments, such as sshd"
         let name = try nodes.string(node, of: key, what)
-        guard !name.hasPrefix("/"), !name.contains("\n"), !name.contains(where: { "*?[".contains($0) }) else {
+        // Some programs change their names, as in `tmux: server`.
+        if let blank = name.firstIndex(of: " "), !name[..<blank].hasSuffix(":") {
+            reader.warn(at: node, "“\(nodes.key(node))” is compared with names, which have no arguments")
+        }
+        guard !node.isTrueOrFalse, !name.hasPrefix("/"), !name.contains("\n"), !name.contains(where: { "*?[".contains($0) }) else {
             throw nodes.problem(at: node, "“\(key)” must be \(what), and is no pattern")
         }
         return name

@@ -16,7 +16,9 @@ public struct NodeReader: Sendable {
         Problem(.error, at: origin(of: node), reason: reason)
     }
 
-    /// Returns a warning about an unknown key.
+    /// Returns a warning about an unknown key, or an error if it is in a section, such as the settings of a source.
+    ///
+    /// Without a condition that is only misspelt, a check could be ok for ever.
     ///
     /// - Parameter advice: what to do; by default, a suggestion of a similar key or a list of known keys.
     public func unknown(
@@ -30,8 +32,8 @@ public struct NodeReader: Sendable {
             advice.map { "; \($0)" }
             ?? (nearest.isEmpty ? "; known keys are \(known.map { "“\($0)”" }.joined(separator: ", "))" : nearest)
         return Problem(
-            .warning, at: origin(of: key), server: server,
-            reason: "unknown key “\(self.key(key))”\(location) is ignored\(advice)")
+            section == nil ? .warning : .error, at: origin(of: key), server: server,
+            reason: "unknown key “\(self.key(key))”\(location)\(section == nil ? " is ignored" : "")\(advice)")
     }
 
     /// The advice if a key contains a colon.

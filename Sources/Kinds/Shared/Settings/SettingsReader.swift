@@ -37,7 +37,7 @@ public struct SettingsReader {
     ///
     /// - Parameters:
     ///   - section: the key whose value the mapping is.
-    ///   - keys: the known keys; other keys cause a warning.
+    ///   - keys: the known keys; other keys are errors.
     ///   - example: a value of the first key, for messages, if that key is required; nil if no key is.
     mutating func readMapping(
         _ node: YAMLNode, of section: String, keys: [String], example: String? = nil,
@@ -47,7 +47,7 @@ public struct SettingsReader {
         let entries = node.mapping ?? []
         for (key, value) in entries {
             guard let name = key.string, keys.contains(name) else {
-                problems.append(nodes.unknown(key, among: keys, within: section, of: server))
+                errors.append(nodes.unknown(key, among: keys, within: section, of: server))
                 continue
             }
             do throws(Problem) { try read(name, value, &self) } catch { errors.append(error) }

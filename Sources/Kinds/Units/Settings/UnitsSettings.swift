@@ -17,13 +17,16 @@ public struct UnitsSettings: SourceSettings {
         case failed
     }
 
-    /// Patterns as in fnmatch(3), or full names; a unit must match one of them.
+    /// Patterns as in fnmatch(3), or full names of units, which must exist if they must be active.
     public var patterns: [String]
     public var state: State
 
     public init(patterns: [String] = ["*"], state: State = .active) { (self.patterns, self.state) = (patterns, state) }
 
     public var subjectParts: [String] { [state.rawValue] + patterns }
+    /// The units that are followed even if systemd does not have them in memory.
+    public var names: [String] { state == .active ? patterns.filter { !UnitName.isPattern($0) } : [] }
+    public var requirements: [SourceRequirement] { names.map { .unit($0) } }
 
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> UnitsSettings? {
         if node.string == State.failed.rawValue { return UnitsSettings(state: .failed) }
@@ -51,12 +54,16 @@ public struct UnitsSettings: SourceSettings {
         guard let list = node.sequence else { return [try pattern(node, nodes.string(node, of: key, what), nodes)] }
         if list.isEmpty { throw nodes.problem(at: node, "“\(key)” must be \(what)") }
         return try reader.readEach(of: list) { part throws(Problem) in
-            try pattern(part, nodes.string(part, of: key, what), nodes)
+            if part.string == State.failed.rawValue {
+                throw nodes.problem(
+                    at: part, "“failed” cannot be in a list; write “units: failed” for another server, or “state: failed”")
+            }
+            return try pattern(part, nodes.string(part, of: key, what), nodes)
         }
     }
 
     private static func pattern(_ node: YAMLNode, _ text: String, _ nodes: NodeReader) throws(Problem) -> String {
-        guard let pattern = UnitName.normalizePattern(text) else {
+        guard !node.isTrueOrFalse, let pattern = UnitName.normalizePattern(text) else {
             throw nodes.problem(
                 at: node, "invalid pattern “\(nodes.key(node))”: must be one such as “php*.service” or nginx.service")
         }

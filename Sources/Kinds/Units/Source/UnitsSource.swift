@@ -45,14 +45,20 @@ final class UnitsSource {
                 signedStreak: order.restored?.memory.streak ?? 0)
         }
         let states = settings.state == .failed ? ["failed"] : []
-        query = bus.follow(UnitQuery(patterns: settings.patterns, states: states)) { [weak self] in self?.take($0) }
+        // Without any pattern, the answer only tells whether the service manager answers.
+        let patterns = settings.patterns.filter { !settings.names.contains($0) }
+        let query = UnitQuery(patterns: patterns.isEmpty ? settings.patterns : patterns, states: states)
+        self.query = bus.follow(query) { [weak self] in self?.take($0) }
     }
 
     private func take(_ report: UnitReport) {
         switch report {
-        case .names(let names):
+        case .names(let listed):
+            let settings = judge.settings
+            let matches = settings.names.count == settings.patterns.count ? [] : listed
+            let names = settings.names.isEmpty ? matches : Set(settings.names + matches).sorted()
             let most = UnitsJudge.mostUnits
-            if judge.settings.state == .active, names.count > most {
+            if settings.state == .active, names.count > most {
                 return fail("\(names.count) units match, but at most \(most) are followed; use a narrower pattern")
             }
             isListed = true
