@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """journal: the hardened service follows the journal of a real systemd, if it may read it."""
 
+import pathlib
+
 from harness.daemon import run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
@@ -68,3 +70,54 @@ def followed():
         run("systemd-run", "--quiet", "--wait", "--unit=journal-test", "/bin/false")
         becomes("many", "warning", "“journal-test.service: Failed with result 'exit-code'.”")
         becomes("errors", "critical", "2 messages in 10 min: “worse”")
+
+
+@test("journal: no file of it is left out: many, one that was not closed, and a damaged one, with which the server is failed")
+def all_files():
+    with service(configuration="servers: { errors: { journal: { unit: journal-test, within: 1h }, interval: 1s } }\n", drop_in=GROUP):
+        run("systemctl", "reset-failed", "journal-test")
+        write("<3>first of many")
+        becomes("errors", "critical", "“first of many”")
+        for _ in range(12):
+            done("journalctl", "--rotate")
+        checked_again("errors")
+        becomes("errors", "critical", "“first of many”")
+        done("systemctl", "kill", "--signal=KILL", "systemd-journald")
+        eventually(lambda: any(journal_files("*.journal~")), "a file that was not closed")
+        checked_again("errors")
+        becomes("errors", "critical", "“first of many”")
+        damaged = next(file for file in journal_files("*@*.journal*") if b"MESSAGE=first of many" in file.read_bytes())
+        content = damaged.read_bytes()
+        at = content.index(b"_SYSTEMD_UNIT=journal-test.service")
+        try:
+            damaged.write_bytes(content[:at - 64] + bytes(64) + content[at:])
+            eventually(lambda: describe("errors")["phase"] == "failed", "the failure")
+            equal(describe("errors")["message"], "cannot read the journal: Bad message; run “journalctl --verify”")
+        finally:
+            damaged.unlink()
+        eventually(lambda: describe("errors")["phase"] == "loaded", "a journal without the damaged file")
+
+
+def journal_files(pattern):
+    return [file for folder in ("/var/log/journal", "/run/log/journal") for file in pathlib.Path(folder).glob(f"*/{pattern}")]
+
+
+def checked_again(server):
+    """Waits for a check that began later."""
+    before = describe(server)["check"]["startedAt"]
+    eventually(lambda: describe(server)["check"]["startedAt"] > before, "another check")
+
+
+@test("journal: while journald does not run, a server is failed, and keeps its last status")
+def stopped():
+    with service(configuration="servers: { brief: { journal: { unit: journal-test, within: 1s }, interval: 1s } }\n", drop_in=GROUP):
+        becomes("brief", "ok", "no message in 1 s")
+        journald = [f"systemd-journald{suffix}" for suffix in (".socket", "-dev-log.socket", "-audit.socket", ".service")]
+        try:
+            run("systemctl", "stop", *journald)
+            eventually(lambda: describe("brief")["phase"] == "failed", "the failure")
+            equal(describe("brief")["message"], "systemd-journald does not run, so no message is written to the journal")
+            becomes("brief", "ok", "no message in 1 s")
+        finally:
+            done("systemctl", "start", *journald[:2], journald[3])
+        eventually(lambda: describe("brief")["phase"] == "loaded", "a journal that is written")

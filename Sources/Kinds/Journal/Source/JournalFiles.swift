@@ -72,7 +72,8 @@ enum JournalFiles {
             let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
-            if name.hasSuffix(".journal") { names.append(name) }
+            // journald renames a file that was not closed, and begins a new one.
+            if name.hasSuffix(".journal") || name.hasSuffix(".journal~") { names.append(name) }
             errno = 0
         }
         if errno != 0 { throw failure(errno) }

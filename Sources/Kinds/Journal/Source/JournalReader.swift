@@ -30,11 +30,26 @@ struct JournalReader: ~Copyable {
 
     /// Finds the messages since a time.
     static func find(_ settings: JournalSettings, since time: Timestamp) throws(CheckFailure) -> JournalFinding {
-        let files = try JournalFiles.since(time)
-        if files.isEmpty { return JournalFinding() }
-        let reader = try JournalReader(files)
-        try reader.match(settings)
-        return try reader.find(since: UInt64(max(0, time.milliseconds)) * 1000)
+        for _ in 1...2 {
+            let files = try JournalFiles.since(time)
+            if files.isEmpty { return JournalFinding() }
+            let reader = try JournalReader(files)
+            try reader.match(settings)
+            let size = try reader.size
+            let finding = try reader.find(since: UInt64(max(0, time.milliseconds)) * 1000)
+            if try reader.size >= size { return finding }
+            // The journal may have removed an old file just now.
+        }
+        throw JournalFiles.failure(EBADMSG)
+    }
+
+    /// The size of all files; libsystemd silently leaves out those that it cannot read (any more).
+    private var size: UInt64 {
+        get throws(CheckFailure) {
+            var size: UInt64 = 0
+            _ = try check(sd_journal_get_usage(journal, &size))
+            return size
+        }
     }
 
     private func check(_ result: Int32) throws(CheckFailure) -> Int32 {

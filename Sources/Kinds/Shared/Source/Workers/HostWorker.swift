@@ -8,14 +8,16 @@ import StatusWorkers
 ///
 /// It runs one check for each call. It may block; the daemon then times out and abandons it.
 public enum HostWorker {
-    /// The additional address space that the process may use, in bytes; a directory may have any number of files.
+    /// The additional memory that the process may use, in bytes; a directory may have any number of files.
+    ///
+    /// Mapped files do not count: libsystemd maps those of the journal, and leaves out those for which it cannot.
     private static let memoryLimit = 64 << 20
 
     /// Runs the worker in this process; does not return.
     public static func run() -> Never {
         signal(SIGPIPE, SIG_IGN)
         var calls = WorkerCalls<HostCall>()
-        let failure = MemoryLimit.set(additional: memoryLimit)
+        let failure = MemoryLimit.set(additional: memoryLimit, of: .data)
         guard calls.greet(WorkerGreeting(refusal: failure)), failure == nil else { exit(0) }
         while let call = calls.wait() {
             let result = Result { () throws(CheckFailure) in try call.settings.check() }
@@ -33,6 +35,7 @@ public enum HostWorker {
         {
             input += chunk.prefix(count)
         }
+        guard MemoryLimit.set(additional: memoryLimit, of: .data) == nil else { exit(1) }
         guard let call = input.withUnsafeBytes({ try? WorkerMessage.decode(HostCall.self, from: $0) }) else {
             exit(1)
         }
