@@ -4,18 +4,22 @@ package import Glibc
 
 /// Reads small files that answer at once, such as the kernel's (proc(5)).
 package enum SystemFile {
-    /// Returns the text of a file; nil if it cannot be opened.
-    package static func text(at path: String) -> String? {
+    /// Returns the text of a file, cut to a number of bytes; nil if it cannot be opened.
+    package static func text(at path: String, limit: Int = .max) -> String? {
         guard let file = fopen(path, "re") else { return nil }
         defer { fclose(file) }
-        return text(of: file)
+        return text(of: file, limit: limit)
     }
 
-    /// Returns the rest of an open file.
-    package static func text(of file: UnsafeMutablePointer<FILE>) -> String {
+    /// Returns the rest of an open file, cut to a number of bytes.
+    package static func text(of file: UnsafeMutablePointer<FILE>, limit: Int = .max) -> String {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)
-        while case let count = fread(&chunk, 1, chunk.count, file), count > 0 { bytes += chunk[..<count] }
+        while bytes.count < limit,
+            case let count = fread(&chunk, 1, min(chunk.count, limit - bytes.count), file), count > 0
+        {
+            bytes += chunk[..<count]
+        }
         return String(decoding: bytes, as: UTF8.self)
     }
 

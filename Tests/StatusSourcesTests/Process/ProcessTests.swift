@@ -91,6 +91,15 @@ import Varlink
         #expect(try ProcessFinding.find(settings("cron"), in: folder.path) == ProcessFinding())
     }
 
+    @Test("a program whose first thread has ended runs as long as another thread")
+    func threads() {
+        var finding = ProcessFinding()
+        finding.take("Name:\ta\nState:\tZ (zombie)\nUid:\t0\t0\t0\t0\nThreads:\t2\n", user: nil)
+        #expect(finding.count == 1)
+        finding.take("Name:\ta\nState:\tZ (zombie)\nUid:\t0\t0\t0\t0\nThreads:\t1\n", user: nil)
+        #expect(finding.count == 1)
+    }
+
     @Test("the kernel's own threads have no memory, and it cuts names after 15 bytes")
     func names() throws {
         let folder = try Folder([

@@ -222,6 +222,39 @@ def processes():
         equal(refreshed(daemon, "nap")[0], "critical")
 
 
+HUGE_ARGUMENTS = """
+import ctypes, mmap, pathlib, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.prctl(15, sys.argv[1].encode(), 0, 0, 0)  # PR_SET_NAME
+libc.mmap.restype = ctypes.c_void_p
+size = 16 << 30
+begin = libc.mmap(None, ctypes.c_size_t(size), mmap.PROT_READ, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, -1, ctypes.c_long(0))
+stat = dict(enumerate(pathlib.Path("/proc/self/stat").read_text().rpartition(")")[2].split(), 3))
+libc.sbrk.restype = ctypes.c_void_p
+# start and end of the code, of the data, of the heap, and of the stack, the arguments, and the environment (prctl_mm_map).
+places = [*(int(stat[n]) for n in (26, 27, 45, 46, 47)), libc.sbrk(0), int(stat[28]), begin, begin + size, int(stat[50]), int(stat[51])]
+struct = (ctypes.c_uint64 * 13)(*places, 0, 0xFFFFFFFF << 32)
+assert libc.prctl(35, 14, ctypes.byref(struct), ctypes.c_ulong(ctypes.sizeof(struct)), 0) == 0, ctypes.get_errno()  # PR_SET_MM_MAP
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@test("a process of another user with endless arguments neither counts nor delays the count")
+def endless_arguments():
+    need_root()
+    name = "statusd-long-name-nap"
+    with Daemon(f"defaults: {{ interval: 1h }}\nservers: {{ mine: {{ process: {{ name: {name}, user: root }} }}, all: {{ process: {name} }} }}\n") as daemon:
+        script = [shutil.which("python3", path="/usr/bin:/bin"), "-c", HUGE_ARGUMENTS, name[:15]]
+        with subprocess.Popen(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE, user=NOBODY, group=NOBODY, extra_groups=[]) as huge:
+            try:
+                equal(huge.stdout.readline(), b"ready\n")
+                for server in ("mine", "all"):
+                    equal(refreshed(daemon, server)[:2], ("critical", "0 processes, expected at least 1"))
+            finally:
+                huge.kill()
+
+
 @test("if /proc hides the processes of other users, their number is unknown and not 0")
 def hidden_processes():
     need_root()

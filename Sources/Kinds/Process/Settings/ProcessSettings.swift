@@ -54,7 +54,8 @@ public struct ProcessSettings: SourceSettings {
         if let blank = name.firstIndex(of: " "), !name[..<blank].hasSuffix(":") {
             reader.warn(at: node, "“\(nodes.key(node))” is compared with names, which have no arguments")
         }
-        guard !node.isTrueOrFalse, !name.hasPrefix("/"), !name.contains("\n"), !name.contains(where: { "*?[".contains($0) }) else {
+        let isPattern = name.contains { "*?[".contains($0) }
+        guard !node.isTrueOrFalse, !name.hasPrefix("/"), !name.contains("\n"), !isPattern else {
             throw nodes.problem(at: node, "“\(key)” must be \(what), and is no pattern")
         }
         return name

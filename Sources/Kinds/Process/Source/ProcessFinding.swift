@@ -32,8 +32,12 @@ struct ProcessFinding: Equatable {
             guard let found = try text(at: "\(folder)/\(process)/comm"), found.utf8.dropLast().elementsEqual(name),
                 let status = try text(at: "\(folder)/\(process)/status")
             else { continue }
+            var next = finding
+            next.take(status, user: user)
+            // Its arguments are read last, as any user chooses those of his processes.
+            if next == finding { continue }
             if isCut, try !runs(settings.name, "\(folder)/\(process)/cmdline") { continue }
-            finding.take(status, user: user)
+            finding = next
         }
         return finding
     }
@@ -46,11 +50,13 @@ struct ProcessFinding: Equatable {
         for line in status.split(separator: "\n") {
             let fields = line.split { $0 == "\t" || $0 == " " }
             // A name cannot contain a line break here, so it cannot make up a line.
-            if let name = fields.first, name == "State:" || name == "Uid:" || name == "VmRSS:" {
+            if let name = fields.first, ["State:", "Uid:", "VmRSS:", "Threads:"].contains(name) {
                 values[name] = Array(fields.dropFirst())
             }
         }
-        guard let state = values["State:"]?.first, !["Z", "X"].contains(state) else { return }
+        guard let state = values["State:"]?.first, state != "X" else { return }
+        // The state is that of the first thread; others may go on after its end.
+        if state == "Z", values["Threads:"]?.first.flatMap({ Int($0) }) ?? 1 < 2 { return }
         // The real and the effective user: anybody may start a setuid program, by a link of any name.
         if let user, values["Uid:"]?.prefix(2).allSatisfy({ UInt32($0) == user }) != true { return }
         count += 1
@@ -76,13 +82,16 @@ struct ProcessFinding: Equatable {
         return number
     }
 
+    /// How much of a process's file is read; its arguments may be as long as it likes.
+    private static let maximumBytes = 64 << 10
+
     private static func failure(ofReading path: String) -> String? {
         SystemFile.text(at: path) == nil ? String(cString: strerror(errno)) : nil
     }
 
     /// Returns the text of a process's file; nil if the process has ended.
     private static func text(at path: String) throws(CheckFailure) -> String? {
-        if let text = SystemFile.text(at: path) { return text.isEmpty ? nil : text }
+        if let text = SystemFile.text(at: path, limit: maximumBytes) { return text.isEmpty ? nil : text }
         if errno == ENOENT || errno == ESRCH { return nil }
         throw CheckFailure("cannot read \(path): \(String(cString: strerror(errno)))")
     }
