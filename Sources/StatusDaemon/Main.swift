@@ -98,6 +98,7 @@ extension WorkerRole {
         case .pluginWorker: PluginWorker.run()
         case .httpWorker: HTTPWorker.run()
         case .dnsWorker: DNSWorker.run()
+        case .lookUpWorker: LookUpWorker.run()
         case .hostWorker: HostWorker.run()
         case .hostCheck: HostWorker.runOnce()
         }

@@ -10,6 +10,7 @@ public enum WorkerRole: String, Sendable {
     case pluginWorker = "plugin-worker"
     case httpWorker = "http-worker"
     case dnsWorker = "dns-worker"
+    case lookUpWorker = "lookup-worker"
     case hostWorker = "host-worker"
     /// One check of this host, in the sandbox of plugins.
     case hostCheck = "host-check"
@@ -33,6 +34,7 @@ public enum WorkerRole: String, Sendable {
         case .pluginWorker: "plugin"
         case .httpWorker: "http"
         case .dnsWorker: "dns"
+        case .lookUpWorker: "lookup"
         case .hostWorker: "host"
         case .hostCheck: "check"
         }

@@ -205,8 +205,10 @@ struct YAMLComposer {
     /// Advice on errors that libyaml notices only after the unfinished part.
     private static let adviceAtBeginning = [
         "could not find expected ':'": "a key needs a colon and a space after it",
-        "did not find expected ',' or '}'": "missing “,” or “}” after the “{”; a value with [, { or “: ” in it needs quotes",
-        "did not find expected ',' or ']'": "missing “,” or “]” after the “[”; a value with ], { or “: ” in it needs quotes",
+        "did not find expected ',' or '}'":
+            "missing “,” or “}” after the “{”; a value with [, { or “: ” in it needs quotes",
+        "did not find expected ',' or ']'":
+            "missing “,” or “]” after the “[”; a value with ], { or “: ” in it needs quotes",
         "found unexpected end of stream": "unclosed quote",
         "did not find expected alphabetic or numeric character": "text that starts with * or & must be quoted",
     ]

@@ -15,6 +15,16 @@ package struct InternetAddress: Sendable {
         bytes = Array(address)
     }
 
+    /// The numeric address without the port, such as `192.0.2.1` or `fe80::1%eth0`.
+    package var text: String? {
+        var host = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+        let failure = withSocketAddress {
+            getnameinfo($0, $1, &host, socklen_t(host.count), nil, 0, NI_NUMERICHOST)
+        }
+        guard failure == 0 else { return nil }
+        return String(decoding: host.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
     /// Calls `body` with the address as a `sockaddr`.
     func withSocketAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         var storage = sockaddr_storage()

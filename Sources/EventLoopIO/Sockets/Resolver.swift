@@ -6,9 +6,6 @@ import Glibc
 package enum Resolver {
     @EventLoop private static let threads = BlockingThreads(limit: 128)
 
-    /// Whether all threads wait for answers, so that the next lookup must wait for one of them.
-    @EventLoop package static var isFull: Bool { threads.isFull }
-
     /// Returns the addresses of a host, in the order in which to try them.
     ///
     /// A numeric address is parsed at once. Looking up a name takes as long as the system's resolver needs, and cannot
@@ -18,6 +15,11 @@ package enum Resolver {
     package static func lookUp(_ host: String, port: UInt16) async throws -> [InternetAddress] {
         if let numeric = numericAddress(host, port: port) { return [numeric] }
         return try await threads.run { try resolve(host, port: port, flags: 0) }
+    }
+
+    /// Returns the addresses of a host; blocks as long as the system's resolver needs, which may be for ever.
+    package static func lookUp(_ host: String) throws(FailedLookUp) -> [InternetAddress] {
+        try resolve(host, port: 0, flags: 0)
     }
 
     /// Parses a numeric address, which may have a zone (`fe80::1%eth0`); nil if it is none.
@@ -43,7 +45,7 @@ package enum Resolver {
         return try found.get()
     }
 
-    private static func resolve(_ host: String, port: UInt16, flags: Int32) throws -> [InternetAddress] {
+    private static func resolve(_ host: String, port: UInt16, flags: Int32) throws(FailedLookUp) -> [InternetAddress] {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -68,6 +70,9 @@ package struct FailedLookUp: Error, Sendable, CustomStringConvertible {
 
     /// `EAI_NODATA`, which the module Glibc lacks: the name has no address.
     private static let noData: Int32 = -5
+
+    /// Creates the error from its description.
+    package init(_ description: String) { self.description = description }
 
     /// Creates the error from a result of getaddrinfo(3).
     public init(host: String, _ failure: Int32) {

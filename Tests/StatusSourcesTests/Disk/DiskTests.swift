@@ -182,7 +182,8 @@ import Varlink
 
     @Test("what fstab mounts at the start must be mounted, but not what it mounts on demand, nor the root")
     func fstab() {
-        let text = "UUID=1 / ext4 rw 0 1\n#/dev/a /old ext4 rw 0 0\nUUID=2\t/mnt/ ext4 nofail 0 2\n"
+        let text =
+            "UUID=1 / ext4 rw 0 1\n#/dev/a /old ext4 rw 0 0\nUUID=2\t/mnt/ ext4 nofail 0 2\n"
             + "UUID=3 /cd iso9660 ro,noauto 0 0\nUUID=4 none swap sw 0 0\n"
         #expect(MountTable.isMountedAtStart("/mnt", by: text))
         for folder in ["/", "/old", "/cd", "/mnt/a"] {

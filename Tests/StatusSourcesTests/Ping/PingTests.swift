@@ -37,7 +37,7 @@ import Testing
         var run = EchoRun(count: count)
         run.times = times.map { .milliseconds($0) }
         run.failure = failure.map { IOError(errno: $0, "cannot ping") }
-        return PingCheck(settings, timeout: .seconds(10)).judge(run)
+        return settings.judge(run, timeout: .seconds(10))
     }
 
     @Test("the level follows from the loss and the average time")

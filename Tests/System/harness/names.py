@@ -68,15 +68,15 @@ class Names:
 
 
 @contextlib.contextmanager
-def name_server(answers, address="127.0.0.1"):
-    """A name server on a free port. `answers`: for each name a function of the question and "udp" or "tcp", which returns a message, a
+def name_server(answers, address="127.0.0.1", port=0):
+    """A name server, by default on a free port. `answers`: for each name a function of the question and "udp" or "tcp", which returns a message, a
     list of messages, or None for silence. Over TCP a number in the list is a pause, and bytes are sent as they are, with their length
     only if it is a single message."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     server = Names()
     with socket.socket(family, socket.SOCK_DGRAM) as datagrams, socket.socket(family) as streams:
         streams.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        datagrams.bind((address, 0))
+        datagrams.bind((address, port))
         server.port = datagrams.getsockname()[1]
         streams.bind((address, server.port))
         streams.listen(64)
@@ -105,7 +105,8 @@ def name_server(answers, address="127.0.0.1"):
                     for part in found:
                         time.sleep(part) if isinstance(part, (int, float)) else connection.sendall(part)
                 else:
-                    connection.recv(1)
+                    while connection.recv(4096):
+                        pass
 
         def serve_streams():
             while True:

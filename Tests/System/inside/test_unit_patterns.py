@@ -48,6 +48,21 @@ def failed():
         contains(run("/usr/bin/statusctl", "refresh", "failed").out, "1 failed: st-a.service (exit status 1) [critical]")
 
 
+@test("units: a full name is followed while it is stopped, and if it does not exist; a pattern is not")
+def names():
+    with units(**{"st-a": SLEEPER, "st-b": SLEEPER}), \
+            service(configuration="servers:\n  both: { units: [st-a, st-b] }\n  missing: { units: [st-none, 'st-*.service'] }\n"):
+        systemctl("start", "st-a", "st-b")
+        becomes("both", "ok", "2 active")
+        becomes("missing", "unknown", "1 of 3 not ok: st-none.service not found")
+        systemctl("stop", "st-b")
+        becomes("both", "warning", "1 of 2 not ok: st-b.service inactive (dead)")
+        becomes("missing", "unknown", "1 of 2 not ok: st-none.service not found")
+        systemctl("start", "st-b")
+        becomes("both", "ok", "2 active")
+        contains(run("/usr/bin/statusctl", "verify").err, "unit st-none.service not found")
+
+
 @test("a unit in a restart loop has not failed until systemd gives up; with a pattern, it is a warning meanwhile")
 def flapping():
     looper = "[Unit]\nStartLimitIntervalSec=60\nStartLimitBurst=12\n[Service]\nRestart=always\nRestartSec=100ms\nExecStart=/bin/sh -c 'sleep 0.2; exit 7'\n"

@@ -2,6 +2,7 @@
 """http: Unix sockets, JSON, regular expressions, bodies of requests, credentials and proxies."""
 
 import contextlib
+import gzip
 import json
 import os
 import pathlib
@@ -67,7 +68,7 @@ def forbidden_socket():
 def json_values():
     body = json.dumps({"a": {"b": [1, {"x y": "ü"}]}, "n": 3, "s": "3", "t": True, "f": False, "z": None, "e": "", "o": {}, "": 1})
     wrong = {"/text": "ready", "/half": body[:-1], "/empty": "", "/more": body + "x", "/deep": "[" * 5000 + "]" * 5000, "/bytes": b"\xff",
-             "/large": json.dumps(["x" * (1 << 20)]), "/twice": '{"n": 1, "n": 3}'}
+             "/large": json.dumps(["x" * (1 << 20)]), "/twice": '{"n": 1, "n": 3}', "/packed": gzip.compress(b'{"n": 3}')}
     cases = {
         "'.a.b[0]', equals: 1": None, '\'.a.b[1]."x y"\', equals: ü': None, "'.a[\"b\"][1].[\"x y\"]', equals: ü": None, ".n, equals: 3": None, ".n, equals: 3.0": None, ".n": None,
         ".s, equals: '3'": None, ".t, equals: true": None, ".f, equals: false": None, ".z, equals: null": None, ".e": None, ".o": None, "'.\"\"', equals: 1": None,
@@ -77,7 +78,9 @@ def json_values():
     }
 
     def answer(method, path, headers):
-        yield response(200, b"".join(part if isinstance(part, bytes) else part.encode() for part in [wrong.get(path, body)]))
+        found = wrong.get(path, body)
+        fields = {"Content_Encoding": "gzip"} if path == "/packed" else {}
+        yield response(200, found if isinstance(found, bytes) else found.encode(), **fields)
 
     with answering(answer) as ((port,), _):
         url = f"http://127.0.0.1:{port}"
@@ -91,6 +94,7 @@ def json_values():
             for path in "text", "half", "empty", "more", "bytes":
                 expect(daemon, f"w{path}", "critical")
                 equal(daemon.text(f"w{path}"), "the response is not JSON", path)
+            expect(daemon, "wpacked", "critical", "the response has the content encoding gzip, which was not requested")
             expect(daemon, "wdeep", "critical", "the response is nested too deeply")
             expect(daemon, "wlarge", "critical", "the response is larger than 1024 KiB")
             expect(daemon, "wtwice", "ok", "HTTP 200 in ")

@@ -19,6 +19,7 @@ import time
 
 from harness.daemon import STATUSD, Daemon, run
 from harness.expect import Skip, contains, equal, eventually, one_sentence
+from harness.names import name_server
 from harness.runner import test
 from harness.servers import Certificates, Gigabyte, listener, refused_port, web
 
@@ -48,6 +49,36 @@ def tcp():
             reason = daemon.text("nowhere")
             assert reason in ("host not found: no-such-host.invalid",
                               "cannot look up host no-such-host.invalid: Temporary failure in name resolution"), reason
+
+
+@test("tcp: a name server that does not answer over TCP is critical, and delays no check once it is well again")
+def hanging_lookups():
+    if os.geteuid() != 0:
+        raise Skip("needs root, for a resolv.conf of its own, and port 53")
+    is_well = threading.Event()
+
+    def answer(question, protocol):
+        if is_well.is_set():
+            return question.answer("127.0.0.1") if question.type == "A" else question.reply()
+        return question.reply(flags=0x8380) if protocol == "udp" else None
+
+    hosts = [f"host{number}.test" for number in range(20)]
+    with tempfile.TemporaryDirectory() as folder, listener() as port, \
+            name_server({host: answer for host in [*hosts, "later.test"]}, "127.0.0.89", 53):
+        for file, text in (("resolv.conf", "nameserver 127.0.0.89\n"), ("nsswitch.conf", "hosts: files dns\n")):
+            pathlib.Path(folder, file).write_text(text)
+        mounts = "".join(f"mount --bind {folder}/{file} /etc/{file} && " for file in os.listdir(folder))
+        lines = [f"s{number}: {{ tcp: '{host}:{port}', timeout: 1s }}" for number, host in enumerate(hosts)]
+        with Daemon(once(*lines), prefix=("unshare", "-m", "--", "sh", "-c", mounts + 'exec "$@"', "sh")) as daemon:
+            for number, host in enumerate(hosts):
+                expect(daemon, f"s{number}", "critical", f"cannot look up host {host}: no answer within 1s")
+            is_well.set()
+            daemon.file.write_text(once(*lines, f"later: {{ tcp: 'later.test:{port}', timeout: 5s }}"))
+            daemon.done("reload")
+            expect(daemon, "later", "ok", "connected")
+            for number in range(len(hosts)):
+                daemon.done("refresh", f"s{number}")
+                expect(daemon, f"s{number}", "ok", "connected")
 
 
 @test("tcp: a server that accepts and resets at once is ok")

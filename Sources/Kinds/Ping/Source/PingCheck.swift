@@ -9,46 +9,52 @@ import StatusModel
 struct PingCheck: Check {
     let settings: PingSettings
     private let timeout: Duration
-    private let lookUp: SharedLookUp
+    private let lookUp: HostLookUp
 
-    var resource: CheckBudget.Resource { .connection }
+    var resource: CheckBudget.Resource { lookUp.resource }
 
-    init(_ settings: PingSettings, timeout: Duration) {
-        (self.settings, self.timeout) = (settings, timeout)
-        lookUp = SharedLookUp(settings.host)
+    @EventLoop init(_ settings: PingSettings, _ order: SourceOrder) {
+        (self.settings, timeout) = (settings, order.schedule.timeout)
+        lookUp = HostLookUp(settings.host, order)
     }
 
     func run() async throws -> CheckResult {
         let end = ContinuousClock.now + timeout
         do {
             let addresses = try await lookUp.addresses(within: timeout)
-            return judge(try await EchoRun.ping(addresses, count: settings.count, until: end))
+            return settings.judge(
+                try await EchoRun.ping(addresses, count: settings.count, until: end), timeout: timeout)
         } catch let error as FailedLookUp {
             return CheckResult(.critical, "\(error)")
         } catch let error as IOError {
             // If this host may not ping, or lacks a resource, the state of the other host is unknown.
             if error.code == .permissionDenied { throw CheckFailure(PingSettings.refusal) }
             if error.code == .exhausted { throw CheckFailure(error.message) }
-            return CheckResult(.critical, Self.reason(error))
+            return CheckResult(.critical, error.reason)
         }
     }
+}
 
-    func judge(_ run: EchoRun) -> CheckResult {
+extension PingSettings {
+    func judge(_ run: EchoRun, timeout: Duration) -> CheckResult {
         let (sent, times) = (run.count, run.times)
         let percentage = 100 * Double(sent - times.count) / Double(sent)
-        let loss = MeasuredValue("loss", percentage, "%", warning: settings.loss, critical: 100)
+        let loss = MeasuredValue("loss", percentage, "%", warning: self.loss, critical: 100)
         guard !times.isEmpty else {
             let pings = sent == 1 ? "1 ping" : "\(sent) pings"
             let silence = "no answer to \(pings) within \(TimeSpan.text(timeout))"
-            return CheckResult(.critical, run.failure.map(Self.reason) ?? silence, values: [loss])
+            return CheckResult(.critical, run.failure?.reason ?? silence, values: [loss])
         }
-        let latency = Latency(times.reduce(.zero, +) / times.count, slow: settings.slow)
+        let latency = Latency(times.reduce(.zero, +) / times.count, slow: slow)
         return CheckResult(
-            percentage >= settings.loss || latency.isSlow ? .warning : .ok,
+            percentage >= self.loss || latency.isSlow ? .warning : .ok,
             "\(loss.text) of \(sent) lost, \(latency)", values: [loss, latency.value])
     }
 
-    private static func reason(_ error: IOError) -> String { String(cString: strerror(error.errno)).asPhrase }
+}
+
+extension IOError {
+    fileprivate var reason: String { String(cString: strerror(errno)).asPhrase }
 }
 
 /// The echo requests of one check, and what became of them.
@@ -128,5 +134,5 @@ struct EchoRun: Sendable {
 }
 
 extension PingSettings: CheckMaking {
-    public func makeCheck(_ order: SourceOrder) -> any Check { PingCheck(self, timeout: order.schedule.timeout) }
+    public func makeCheck(_ order: SourceOrder) -> any Check { PingCheck(self, order) }
 }

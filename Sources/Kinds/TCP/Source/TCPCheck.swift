@@ -9,13 +9,13 @@ import StatusModel
 struct TCPCheck: Check {
     private let timeout: Duration
     private let slow: Duration?
-    private let lookUp: SharedLookUp
+    private let lookUp: HostLookUp
 
-    var resource: CheckBudget.Resource { .connection }
+    var resource: CheckBudget.Resource { lookUp.resource }
 
-    init(_ settings: TCPSettings, timeout: Duration) {
-        (self.timeout, slow) = (timeout, settings.slow)
-        lookUp = SharedLookUp(settings.host, port: settings.port)
+    @EventLoop init(_ settings: TCPSettings, _ order: SourceOrder) {
+        (timeout, slow) = (order.schedule.timeout, settings.slow)
+        lookUp = HostLookUp(settings.host, port: settings.port, order)
     }
 
     func run() async throws -> CheckResult {
@@ -44,7 +44,5 @@ struct TCPCheck: Check {
 }
 
 extension TCPSettings: CheckMaking {
-    public func makeCheck(_ order: SourceOrder) -> any Check {
-        TCPCheck(self, timeout: order.schedule.timeout)
-    }
+    public func makeCheck(_ order: SourceOrder) -> any Check { TCPCheck(self, order) }
 }

@@ -56,7 +56,7 @@ public struct UnitsSettings: SourceSettings {
         return try reader.readEach(of: list) { part throws(Problem) in
             if part.string == State.failed.rawValue {
                 throw nodes.problem(
-                    at: part, "“failed” cannot be in a list; write “units: failed” for another server, or “state: failed”")
+                    at: part, "“failed” cannot be in a list; write “units: failed” for another server")
             }
             return try pattern(part, nodes.string(part, of: key, what), nodes)
         }

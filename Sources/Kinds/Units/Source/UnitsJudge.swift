@@ -141,7 +141,11 @@ struct UnitsJudge {
             let more = others == 0 ? "" : others == 1 ? ", 1 oneshot" : ", \(others) oneshots"
             return UnitStatus(.ok, "\(active) active\(more)")
         }
-        let texts = bad.map { "\($0.unit.name) \($0.status.text)" }
+        let texts = bad.map { unit, status in
+            // A unit that does not exist has its name in the text.
+            status.text.hasPrefix("unit \(unit.name) ")
+                ? String(status.text.dropFirst("unit ".count)) : "\(unit.name) \(status.text)"
+        }
         return UnitStatus(
             worst.status.level, "\(bad.count) of \(count) not ok: \(Self.list(texts, of: bad.count, "; "))")
     }

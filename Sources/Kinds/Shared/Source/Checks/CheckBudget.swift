@@ -15,7 +15,7 @@ public final class CheckBudget {
     public enum Resource: Sendable, CaseIterable {
         /// A process that runs a plugin.
         case process
-        /// A process that makes an HTTP request, or asks a name server.
+        /// A process that makes an HTTP request, asks a name server, or looks up a host.
         case request
         /// A process that checks this host.
         case host

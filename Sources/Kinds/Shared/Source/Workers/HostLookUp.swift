@@ -1,33 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
-import NotificationStreams
 import StatusModel
+import StatusWorkers
 
-/// The lookup of a check's host; its runs share it, so that a hanging resolver is not asked again before it has
-/// answered.
-struct SharedLookUp: Sendable {
+/// The lookup of a check's host, in a worker: getaddrinfo(3) may never return, and cannot be cancelled.
+struct HostLookUp: Sendable {
     private let host: String
-    private let load: SharedLoad<[InternetAddress], any Error>
+    private let port: UInt16
+    private let server: ServerName
+    private let pool: WorkerPool<LookUpCall>
 
-    init(_ host: String, port: UInt16 = 0) {
-        self.host = host
-        load = SharedLoad(name: "addresses of \(host)") { try await Resolver.lookUp(host, port: port) }
+    @EventLoop init(_ host: String, port: UInt16 = 0, _ order: SourceOrder) {
+        (self.host, self.port, server) = (host, port, order.server)
+        pool = order.environment.shared(WorkerPool<LookUpCall>.self)
     }
+
+    /// What a check of the host needs.
+    var resource: CheckBudget.Resource { numericAddress == nil ? .request : .connection }
+
+    private var numericAddress: InternetAddress? { Resolver.numericAddress(host, port: port) }
 
     /// Returns the addresses, in the order in which to try them.
     ///
-    /// - Throws: ``FailedLookUp`` if the lookup fails or times out; ``CheckFailure`` if it may not have begun.
+    /// - Throws: ``FailedLookUp`` if the lookup fails or times out; ``CheckFailure`` if this host cannot begin it.
     func addresses(within limit: Duration) async throws -> [InternetAddress] {
+        if let numericAddress { return [numericAddress] }
         do {
-            return try await withTimeLimit(limit) { try await load.load() }
-        } catch is TimeLimitExceeded {
-            // The lookup may not have begun, so the state of the host is unknown.
-            if await Resolver.isFull {
-                throw CheckFailure(
-                    "cannot look up host \(host): too many lookups are unanswered; see “resolvectl status”")
+            guard let answer = try await pool.run(LookUpCall(host: host), of: server, within: limit) else {
+                throw FailedLookUp(host: host, unansweredFor: TimeSpan.text(limit))
             }
-            throw FailedLookUp(host: host, unansweredFor: TimeSpan.text(limit))
+            return try answer.addresses(port: port)
+        } catch is WorkerLost {
+            throw CheckFailure("the worker ended during the lookup of \(host)")
+        } catch let error as StuckCheck {
+            throw CheckFailure("\(error)")
         }
+    }
+}
+
+extension LookUpCall: WorkerCall {
+    typealias Answer = LookUpAnswer
+
+    static func workers(in environment: SourceEnvironment) -> WorkerStarter {
+        WorkerStarter(place: .ownProgram, role: .lookUpWorker, purpose: "look up hosts")
     }
 }
