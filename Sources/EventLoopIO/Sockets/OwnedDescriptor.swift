@@ -156,7 +156,7 @@ extension OwnedDescriptor {
         return next < 0 || Int(next) >= limit - reserve
     }
 
-    /// Whether the process can open a descriptor now, which is not in the reserve.
+    /// Whether the process can now open a descriptor that is not in the reserve.
     package static var hasRoom: Bool {
         let probe = eventfd(0, Int32(EFD_CLOEXEC))
         if probe >= 0 { close(probe) }
