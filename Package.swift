@@ -76,6 +76,7 @@ let package = Package(
             dependencies: ["StatusPlatform", "StatusSupport", "EventLoopIO", "VarlinkDescription", deque, logging]),
         .target(name: "StatusModel"),
         .target(name: "StatusAlerts", dependencies: ["StatusModel"]),
+        .target(name: "StatusMetrics", dependencies: ["StatusModel"]),
         .target(
             name: "StatusInterface", dependencies: ["EventLoopIO", "Varlink", "StatusModel"],
             plugins: ["VarlinkGeneratorPlugin"]),
@@ -112,8 +113,8 @@ let package = Package(
         .executableTarget(
             name: "StatusCommands",
             dependencies: [
-                "StatusPlatform", "StatusSupport", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds",
-                "StatusInterface", "StatusConfiguration",
+                "StatusPlatform", "StatusSupport", "EventLoopIO", "Varlink", "StatusModel", "StatusMetrics",
+                "SourceKinds", "StatusInterface", "StatusConfiguration",
             ]),
         .target(
             name: "TestSupport", dependencies: ["StatusModel", "StatusMonitor", logging], path: "Tests/Support"),
@@ -145,6 +146,7 @@ let package = Package(
             name: "AlertHistories", dependencies: ["StatusModel", "StatusAlerts"],
             path: "Tests/AlertHistories/Histories"),
         .testTarget(name: "StatusAlertsTests", dependencies: ["StatusModel", "StatusAlerts", "AlertHistories"]),
+        .testTarget(name: "StatusMetricsTests", dependencies: ["StatusModel", "StatusMetrics"]),
         .testTarget(name: "StatusWorkersTests", dependencies: ["SourceKinds", "StatusWorkers", "Varlink"]),
         .testTarget(
             name: "StatusMonitorTests",

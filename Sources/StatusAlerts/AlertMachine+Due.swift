@@ -96,6 +96,18 @@ extension AlertMachine {
         }
     }
 
+    /// The numbers of servers of which a receiver must be told now, and for which that is held.
+    public func untoldCounts(_ name: String, at now: Duration) -> (due: Int, held: Int) {
+        guard let receiver = receivers[name] else { return (0, 0) }
+        return open.reduce(into: (0, 0)) { counts, server in
+            switch verdict(on: receiver, of: AlertKey(name, server), at: now) {
+            case .foreign, .settled, .unwanted: break
+            case .due: counts.0 += 1
+            case .held: if isWanted(server, by: name) { counts.1 += 1 }
+            }
+        }
+    }
+
     private func isWanted(_ server: ServerName, by receiver: String) -> Bool {
         guard let level = servers[server]?.level, level != .ok else {
             return told(AlertKey(receiver, server)).id != nil

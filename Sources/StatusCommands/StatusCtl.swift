@@ -16,7 +16,7 @@ enum StatusCtl {
             ListCommand.command, StatusCommand.command, WatchCommand.command, TopCommand.command,
             HistoryCommand.command, SelectCommand.command, PostCommand.command, RefreshCommand.command,
             WaitCommand.command, SilenceCommand.command, SilenceCommand.endCommand, AlertsCommand.command,
-            ForgetCommand.command, ReloadCommand.command, VerifyCommand.command,
+            MetricsCommand.command, ForgetCommand.command, ReloadCommand.command, VerifyCommand.command,
             InitCommand.command, BridgeCommand.command,
         ])
 

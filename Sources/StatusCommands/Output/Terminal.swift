@@ -53,6 +53,9 @@ struct Terminal: Sendable {
     /// Writes text and control sequences to standard output, with one write; fails as ``line(_:)`` does.
     func raw(_ text: String) { put(charset.text(text)) }
 
+    /// Writes text for a program as it is, with one write; fails as ``line(_:)`` does.
+    func data(_ text: String) { put(text) }
+
     private func put(_ text: String) {
         let failure = StandardOutput.write(text, to: STDOUT_FILENO)
         if failure == 0 { return }

@@ -25,6 +25,8 @@ final class AlertDispatcher: EndOfTurnWork {
     private var deliveries: [String: Task<Void, Never>] = [:]
     /// When the machine was last asked what is due.
     private var advancedAt = Duration.zero
+    /// The numbers that were counted last, and when.
+    private var counted: (at: Duration, counts: [MonitorInterface.ReceiverCounts])?
     /// The number of deliveries that are running.
     private var running = 0
     /// Whether the servers of an earlier run are still to be taken.
@@ -124,6 +126,7 @@ final class AlertDispatcher: EndOfTurnWork {
 
     /// How often the machine is asked at most, because with thousands of open problems it takes some milliseconds.
     private static let pause = Duration.milliseconds(100)
+    private static let countingPause = Duration.seconds(1)
 
     private func schedule() {
         guard !isScheduled, !machine.isIdle else { return }
@@ -214,6 +217,24 @@ final class AlertDispatcher: EndOfTurnWork {
         }
     }
 
+    /// The numbers of all receivers, for metrics.
+    ///
+    /// They are counted at most once a second, because every user may ask, and with thousands of open problems it takes
+    /// some milliseconds.
+    var receiverCounts: [MonitorInterface.ReceiverCounts] {
+        let now = clock().boot
+        if let counted, now < counted.at + Self.countingPause { return counted.counts }
+        let counts = configuration.receivers.keys.sorted().map { name in
+            let report = reports[name] ?? ReceiverReport()
+            let untold = machine.untoldCounts(name, at: now)
+            return MonitorInterface.ReceiverCounts(
+                name: name, due: untold.due, held: untold.held, deliveries: report.deliveries,
+                failures: report.failures, failuresInRow: machine.deliveries(to: name).failures)
+        }
+        counted = (now, counts)
+        return counts
+    }
+
     /// What an administrator should know: the receivers that do not take what is due.
     var notices: [String] {
         reports.sorted { $0.key < $1.key }.compactMap { name, report in
@@ -249,9 +270,11 @@ final class AlertDispatcher: EndOfTurnWork {
                 logger.log(.alertFailed, level: .warning, "cannot tell \(name): \(problem); it is tried again")
             }
             (report.problem, report.failedAt) = (problem, now)
+            report.failures += 1
         } else {
             if report.problem != nil { logger.log(.alertDelivered, level: .notice, "\(name) has been told again") }
             (report.problem, report.deliveredAt) = (nil, now)
+            report.deliveries += 1
         }
         reports[name] = report
     }
@@ -264,8 +287,10 @@ extension AlertDispatcher: ChangeSink {
     }
 }
 
-/// What `statusctl alerts` shows of a receiver's deliveries since the daemon started.
+/// What `statusctl alerts` and metrics show of a receiver's deliveries since the daemon started.
 struct ReceiverReport {
+    /// The numbers of deliveries that it took, and that it did not take.
+    var (deliveries, failures) = (0, 0)
     var deliveredAt: Timestamp?
     var failedAt: Timestamp?
     /// Why the last delivery failed; nil if it did not.

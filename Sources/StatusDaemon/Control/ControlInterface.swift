@@ -19,6 +19,7 @@ final class ControlInterface: MonitorService {
     private let reporter: ServiceManagerReporter
     let state: KeptState
     let dispatcher: AlertDispatcher
+    private let startedAt = Moment.now().wall
     private let unknownErrors: LogLimiter
     /// Limited, because clients can refresh at any rate.
     let refreshes: LogLimiter
@@ -114,7 +115,10 @@ final class ControlInterface: MonitorService {
     }
 
     func getCursor(_ call: MonitorCall<GetCursorReply>) {
-        call.reply(GetCursorReply(cursor: monitor.cursor, notices: notices))
+        let health = MonitorInterface.Health(
+            version: MonitorVersion.current, startedAt: startedAt.description,
+            reloadSucceeded: reporter.configuration == .taken(errors: 0), receivers: dispatcher.receiverCounts)
+        call.reply(GetCursorReply(cursor: monitor.cursor, notices: notices, health: health))
     }
 
     private var notices: [String]? {
