@@ -23,10 +23,10 @@ def verified():
         equal((result.status, complaints), (0, []), unit)
 
 
-@test("systemd-analyze security rates the exposure of the daemon at most 1.2, of the executor at most 1.5, of the service for alerts at most 6.3")
+@test("systemd-analyze security rates the exposure of the daemon at most 1.2, of the executor at most 1.5, of the service for alerts at most 6.3, of that for metrics at most 0.8")
 def security():
     with service():
-        for unit, limit in (("statusd.service", 1.2), ("statusd-executor.service", 1.5), ("statusd-alerts.service", 6.3)):
+        for unit, limit in (("statusd.service", 1.2), ("statusd-executor.service", 1.5), ("statusd-alerts.service", 6.3), ("statusd-metrics.service", 0.8)):
             for options in ((), ("--offline=true", f"--threshold={int(limit * 10 + 5)}")):
                 out = done("systemd-analyze", "security", "--no-pager", *options, unit)
                 exposure = float(re.search(r"Overall exposure level for \S+: ([0-9.]+)", out)[1])

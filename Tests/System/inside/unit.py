@@ -16,7 +16,8 @@ from harness.varlink import Connection
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
 SOCKET = "/run/statusd/org.statusd.monitor"
 CONFIGURATION = pathlib.Path("/etc/statusd/statusd.yaml")
-UNITS = ("statusd.socket", "statusd.service", "statusd-executor.socket", "statusd-executor.service", "statusd-alerts.socket", "statusd-alerts.service")
+UNITS = ("statusd.socket", "statusd.service", "statusd-executor.socket", "statusd-executor.service", "statusd-alerts.socket", "statusd-alerts.service",
+         "statusd-metrics.timer", "statusd-metrics.service")
 DROP_INS = {unit: pathlib.Path(f"/etc/systemd/system/{unit}.d") for unit in UNITS}
 
 

@@ -113,5 +113,5 @@ def types():
 def commands():
     with Daemon(start=False) as daemon:
         part = daemon.ctl("--help").out.split("Commands:\n")[1].split("\n\n")[0]
-        names = set(re.findall(r"^ {2}(\w+)", part, flags=re.MULTILINE)) - {"top", "bridge"}
+        names = set(re.findall(r"^ {2}(\w+)", part, flags=re.MULTILINE)) - {"top", "bridge", "metrics"}
         equal(names | {"summary", "statusAll"}, {reference["$ref"].rsplit("/", 1)[1] for reference in SCHEMA["anyOf"]} - {"Error"})
