@@ -76,12 +76,12 @@ import Testing
 
     @Test("names of one server that become the same have numbers, so that no two samples have the same labels")
     func collisions() throws {
-        let values = ["a b", "a-b", "a/b", "a b 2"].map { MeasuredValue($0, 1, "%") }
+        let values = ["a c", "a-c", "a/c", "a c 2"].map { MeasuredValue($0, 1, "%") }
         let found = try samples(values)
         #expect(
             found == [
-                "statusd_value_a_b_2_2_ratio 0.01", "statusd_value_a_b_2_ratio 0.01", "statusd_value_a_b_3_ratio 0.01",
-                "statusd_value_a_b_ratio 0.01",
+                "statusd_value_a_c_2_2_ratio 0.01", "statusd_value_a_c_2_ratio 0.01", "statusd_value_a_c_3_ratio 0.01",
+                "statusd_value_a_c_ratio 0.01",
             ])
     }
 

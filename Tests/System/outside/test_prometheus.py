@@ -148,5 +148,5 @@ def names():
     used = "".join((EXAMPLES / name).read_text(encoding="utf-8") for name in ("prometheus-rules.yml", "grafana-dashboard.json"))
     equal(set(re.findall(r"\bstatusd_\w+", used)) - families - {"statusd_value_time_seconds", "statusd_value_expires_seconds"}, set())
     manual = (EXAMPLES.parent / "man/statusctl.1.md").read_text(encoding="utf-8")
-    described = set(re.findall(r"^\| `(statusd_\w+)`", manual, flags=re.MULTILINE))
+    described = set(re.findall(r"^\| `(statusd_\w+)` ", manual, flags=re.MULTILINE))
     equal({name for name in families if not name.startswith("statusd_value_")}, described)
