@@ -61,7 +61,7 @@ def timer():
             systemctl("daemon-reload")
 
 
-@test("a run writes nothing to the journal; without a daemon it fails with the reason, and removes the file; without the folder it does nothing")
+@test("a run writes nothing to the journal; without a daemon it fails with the reason, and removes the file; without the folder it does nothing", once=True)
 def failures():
     def journal():
         done("journalctl", "--sync")
@@ -81,7 +81,7 @@ def failures():
         equal((write(), show("ConditionResult", UNIT)), ("success", "no"))
 
 
-@test("a file is replaced as a whole; links that the user prometheus could make in the folder lead nowhere")
+@test("a file is replaced as a whole; links that the user prometheus could make in the folder lead nowhere", once=True)
 def links():
     victim = pathlib.Path("/etc/metrics-victim")
     with service(), folder():

@@ -95,10 +95,16 @@ ALL_RUN = {unit: ("enabled", "active") for unit in ENABLED}
 
 @test("the package starts the units and enables them; purging it ends everything and leaves no file behind")
 def life():
-    with without_installation() as package:
+    metrics = pathlib.Path("/var/lib/prometheus/node-exporter")
+    with without_installation() as package, contextlib.ExitStack() as stack:
+        metrics.mkdir(parents=True)
+        stack.callback(shutil.rmtree, metrics.parent)
         before = paths()
         dpkg("-i", package)
         equal(states(), ALL_RUN)
+        systemctl("enable", "statusd-metrics.timer")
+        systemctl("start", "statusd-metrics.service")
+        assert (metrics / "statusd.prom").exists()
         equal(owner_and_mode(CONFIGURATION.parent), "root:statusd 750")
         equal(owner_and_mode("/usr/bin/statusd"), "root:root 711")
         done(PROJECT / "packaging" / "debian" / "tests" / "post-and-read")
