@@ -85,26 +85,26 @@ extension AlertMachine {
     /// What a receiver does not know yet, sorted by name.
     public func untold(_ name: String, at now: Duration) -> [Untold] {
         guard let receiver = receivers[name] else { return [] }
-        return open.sorted().compactMap { server in
-            switch verdict(on: receiver, of: AlertKey(name, server), at: now) {
-            case .foreign, .settled, .unwanted: nil
-            case .due: Untold(server: server, level: servers[server]?.level, hold: nil)
-            case .held(let hold):
-                // A level that nobody wants is no news.
-                isWanted(server, by: name) ? Untold(server: server, level: servers[server]?.level, hold: hold) : nil
-            }
-        }
+        return open.sorted().compactMap { untold($0, to: receiver, name, at: now) }
     }
 
     /// The numbers of servers of which a receiver must be told now, and for which that is held.
     public func untoldCounts(_ name: String, at now: Duration) -> (due: Int, held: Int) {
         guard let receiver = receivers[name] else { return (0, 0) }
-        return open.reduce(into: (0, 0)) { counts, server in
-            switch verdict(on: receiver, of: AlertKey(name, server), at: now) {
-            case .foreign, .settled, .unwanted: break
-            case .due: counts.0 += 1
-            case .held: if isWanted(server, by: name) { counts.1 += 1 }
-            }
+        return open.reduce(into: (due: 0, held: 0)) { counts, server in
+            guard let untold = untold(server, to: receiver, name, at: now) else { return }
+            if untold.hold == nil { counts.due += 1 } else { counts.held += 1 }
+        }
+    }
+
+    /// What a receiver does not know yet of a server; nil if it knows all, or does not want to know.
+    private func untold(_ server: ServerName, to receiver: Receiver, _ name: String, at now: Duration) -> Untold? {
+        switch verdict(on: receiver, of: AlertKey(name, server), at: now) {
+        case .foreign, .settled, .unwanted: nil
+        case .due: Untold(server: server, level: servers[server]?.level, hold: nil)
+        case .held(let hold):
+            // A level that nobody wants is no news.
+            isWanted(server, by: name) ? Untold(server: server, level: servers[server]?.level, hold: hold) : nil
         }
     }
 

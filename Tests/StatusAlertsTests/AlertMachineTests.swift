@@ -291,6 +291,7 @@ import Testing
                 "due": nil, "parent": nil, "silenced": .silenced, "young": .until(host.now + .seconds(60)),
                 "child": .parent(try #require(ServerName("parent"))),
             ])
+        #expect(host.machine.untoldCounts("mail", at: host.now) == (due: 2, held: 3))
         #expect(host.machine.untold("nobody", at: host.now).isEmpty)
     }
 }

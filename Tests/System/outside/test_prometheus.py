@@ -2,6 +2,7 @@
 """`statusctl metrics`, read by Debian's Prometheus, with the rules and the dashboard in packaging/examples."""
 
 import json
+import random
 import re
 
 from harness.attacker import need_root
@@ -11,8 +12,20 @@ from harness.prometheus import EXAMPLES, RULES, check_metrics, prometheus
 from harness.receivers import need
 from harness.runner import test
 
+WORDS = ("s", "ms", "kb", "d", "days", "weeks", "kilobytes", "milliseconds", "mebibits", "seconds", "bytes", "ratio", "total", "count", "sum", "bucket",
+         "info", "created", "gauge", "counter", "summary", "histogram", "a", "B", "camelCase", "2", "größe", "\"}", "{le=", "#")
+"""Parts of names, most of which promtool would complain about."""
 ODD = ("'a b'=1 'a-b'=2 /=5GB rta=12ms 'x\"} 1'=3 n_total=4 count=4 time_s=5 c=7c C=8 uptime_days=3 größe=9kB gauge=1 kilobytes=2 "
        "x_sum=3 requests_total=5c neg=-1c percent=5% Δ=1 camelCase=1")
+
+
+def odd_servers():
+    """Servers whose plugins write up to 32 values each, with names made of these words and any unit."""
+    chance = random.Random(45)
+    for number in range(5):
+        values = (f"'{chance.choice(' -_/.').join(chance.choices(WORDS, k=chance.randint(1, 3)))}'={chance.randint(0, 99)}"
+                  f"{chance.choice(('', '', 'c', '%', 's', 'ms', 'B', 'KB', 'MiB', 'd', 'days', 'C', 'count', 'h/x'))}" for _ in range(32))
+        yield f"  odd{number}: {{ exec: [/bin/echo, {json.dumps('OK | ' + ' '.join(values))}] }}\n"
 
 
 def samples(text):
@@ -26,9 +39,10 @@ def samples(text):
 @test("the metrics are what the daemon knows; promtool has nothing to say about them, whatever a plugin writes")
 def text():
     with Daemon("servers:\n  db: { push: true, ttl: 1h }\n  none: { push: true }\n  root: { disk: / }\n"
-                f"  odd: {{ exec: [/bin/echo, {json.dumps('OK | ' + ODD)}] }}\n") as daemon:
+                f"  odd: {{ exec: [/bin/echo, {json.dumps('OK | ' + ODD)}] }}\n" + "".join(odd_servers())) as daemon:
         check_metrics(daemon.done("metrics"))
-        daemon.done("wait", "odd", "--timeout", "15s")
+        for name in ("odd", *(f"odd{number}" for number in range(5))):
+            daemon.done("wait", name, "--timeout", "15s")
         daemon.done("refresh", "root")
         daemon.done("post", "db", 'a"b\\c\nd', "--level", "critical")
         daemon.done("silence", "db", "--reason", 'x"\n')
@@ -37,8 +51,9 @@ def text():
         check_metrics(written)
         found = samples(written)
         equal({name: value for name, value in found.items() if name.startswith("statusd_server_level")},
-              {'statusd_server_level{server="db"}': 2, 'statusd_server_level{server="odd"}': 0,
-               'statusd_server_level{server="root"}': found['statusd_server_level{server="root"}']})
+              {'statusd_server_level{server="db"}': 2, 'statusd_server_level{server="root"}': found['statusd_server_level{server="root"}'],
+               **{f'statusd_server_level{{server="{name}"}}': 0 for name in ("odd", "odd0", "odd1", "odd2", "odd3", "odd4")}})
+        equal(sum(name.startswith("statusd_value_") and 'server="odd3"' in name for name in found), 32)
         for name, value in (('selected{server="db"}', 1), ('selected{server="odd"}', 0), ('silenced{server="db"}', 1), ('stale{server="db"}', 0),
                             ('info{server="odd",source="exec"}', 1)):
             equal(found[f"statusd_server_{name}"], value, name)
