@@ -16,6 +16,10 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 /// Only SystemdServiceLifecycle needs it; without the trait, users of other libraries do not resolve it.
 let lifecycle = Target.Dependency.product(
     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["ServiceLifecycle"]))
+/// Only statusd-web needs it; without the trait, nobody else resolves it.
+let nio = ["NIOCore", "NIOPosix", "NIOHTTP1"].map {
+    Target.Dependency.product(name: $0, package: "swift-nio", condition: .when(traits: ["Web"]))
+}
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 
 /// Returns a part of each folder in Sources/Kinds: Settings is the configuration of a source (target SourceKinds), and
@@ -41,14 +45,18 @@ let package = Package(
         .plugin(name: "VarlinkGeneratorPlugin", targets: ["VarlinkGeneratorPlugin"]),
         .executable(name: "statusd", targets: ["StatusDaemon"]),
         .executable(name: "statusctl", targets: ["StatusCommands"]),
+        .executable(name: "statusd-web", targets: ["StatusWeb"]),
     ],
     traits: [
-        .trait(name: "ServiceLifecycle", description: "What SystemdServiceLifecycle contains")
+        .trait(name: "ServiceLifecycle", description: "What SystemdServiceLifecycle contains"),
+        .trait(name: "Web", description: "What statusd-web contains"),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        // Earlier versions take header fields of any size (CVE-2026-28980).
+        .package(url: "https://github.com/apple/swift-nio", from: "2.100.0"),
     ],
     targets: [
         .target(name: "NotificationStreams", dependencies: [deque]),
@@ -76,10 +84,10 @@ let package = Package(
             dependencies: ["StatusPlatform", "StatusSupport", "EventLoopIO", "VarlinkDescription", deque, logging]),
         .target(name: "StatusModel"),
         .target(name: "StatusAlerts", dependencies: ["StatusModel"]),
-        .target(name: "StatusMetrics", dependencies: ["StatusModel"]),
         .target(
             name: "StatusInterface", dependencies: ["EventLoopIO", "Varlink", "StatusModel"],
             plugins: ["VarlinkGeneratorPlugin"]),
+        .target(name: "StatusMetrics", dependencies: ["StatusModel", "StatusInterface"]),
         .target(
             name: "SourceKinds", dependencies: ["StatusModel", "StatusSupport", "YAML"],
             path: "Sources/Kinds", exclude: kinds("Source"), sources: kinds("Settings")),
@@ -116,6 +124,13 @@ let package = Package(
                 "StatusPlatform", "StatusSupport", "EventLoopIO", "Varlink", "StatusModel", "StatusMetrics",
                 "SourceKinds", "StatusInterface", "StatusConfiguration",
             ]),
+        .executableTarget(
+            name: "StatusWeb",
+            dependencies: [
+                "StatusPlatform", "StatusSupport", "EventLoopIO", "SystemdClient", "Varlink", "StatusModel",
+                "StatusMetrics", "StatusInterface", deque,
+            ] + nio,
+            resources: [.embedInCode("Page")]),
         .target(
             name: "TestSupport", dependencies: ["StatusModel", "StatusMonitor", logging], path: "Tests/Support"),
         // Linked into all tests, which import nothing from it. It has no headers, but the folder must exist.
@@ -170,6 +185,7 @@ let package = Package(
                 "StatusPlatform", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds", "StatusMonitor",
                 "StatusSources", "StatusInterface", "StatusConfiguration", "StatusDaemon", "TestSupport", logging,
             ]),
+        .testTarget(name: "StatusWebTests", dependencies: ["StatusModel", "StatusWeb"] + nio),
         .testTarget(
             name: "StatusCommandsTests",
             dependencies: [

@@ -171,14 +171,15 @@ extension Event: JSONReadable, JSONWritable {
         self.init(kind: kind, cursor: cursor, server: server, servers: servers, missed: missed)
     }
 
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("kind", kind)
-            writer.member("cursor", cursor)
-            if let snapshot { writer.member("server", snapshot.state) }
-            writer.member("servers", servers)
-            writer.member("missed", missed)
-        }
+    public func write(to writer: inout JSONWriter) { writer.object { writeMembers(to: &$0) } }
+
+    /// Writes the members of the object, to which more may be added.
+    public func writeMembers(to writer: inout JSONWriter) {
+        writer.member("kind", kind)
+        writer.member("cursor", cursor)
+        if let snapshot { writer.member("server", snapshot.state) }
+        writer.member("servers", servers)
+        writer.member("missed", missed)
     }
 }
 

@@ -15,21 +15,8 @@ enum MetricsCommand {
     ) { context in
         let servers = try await context.client.list().servers
         let reply = try await context.client.getCursor()
-        let report = MetricsReport(
-            servers: servers, notices: reply.notices?.count ?? 0, daemon: reply.health.map { MetricsReport.Daemon($0) })
+        let report = MetricsReport(servers, reply)
         context.terminal.data(report.text(context.arguments[openMetrics] ? .openMetrics : .prometheus))
         return .done
-    }
-}
-
-extension MetricsReport.Daemon {
-    init(_ health: MonitorInterface.Health) {
-        self.init(
-            version: health.version, startedAt: Timestamp(health.startedAt), reloadSucceeded: health.reloadSucceeded,
-            receivers: health.receivers.map { receiver in
-                MetricsReport.Receiver(
-                    name: receiver.name, due: receiver.due, held: receiver.held, deliveries: receiver.deliveries,
-                    failures: receiver.failures, failuresInRow: receiver.failuresInRow)
-            })
     }
 }

@@ -79,15 +79,15 @@ final class RepeatedCall {
 }
 
 /// A reply as it is sent.
-struct ReplyEnvelope {
+package struct ReplyEnvelope {
     /// The error's name; nil for a reply without one.
-    var error: String?
+    package var error: String?
     /// The range of its parameters in the message; nil if there are none.
-    var parameters: Range<Int>?
-    var continues = false
+    package var parameters: Range<Int>?
+    package var continues = false
 
     /// Reads a reply.
-    init(_ message: UnsafeRawBufferPointer) throws(JSONError) {
+    package init(_ message: UnsafeRawBufferPointer) throws(JSONError) {
         var reply = ReplyEnvelope()
         try JSONReader.read(message) { reader throws(JSONError) in
             try reader.object { name, reader throws(JSONError) in

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Web
+import Glibc
+import NIOCore
+import StatusInterface
+import StatusModel
+import Varlink
+
+/// The stream of all events from the daemon, which begins again when it ends.
+final class DaemonStream {
+    /// The silence after which the daemon counts as cut off, and the time between two questions whether it answers.
+    private static let (longestSilence, interval) = (TimeAmount.milliseconds(1500), TimeAmount.milliseconds(500))
+    private static let pauses = (first: TimeAmount.milliseconds(250), longest: TimeAmount.seconds(2))
+
+    private let path: String
+    private let loop: any NIOCore.EventLoop
+    private(set) var board = Board()
+    /// Since when the daemon has been cut off, by the wall clock; nil while it answers.
+    private(set) var lostSince: Timestamp?
+    private var watch: DaemonCalls?
+    private var probe: DaemonCalls?
+    private var answeredAt = NIODeadline.now()
+    private var pause = pauses.first
+    /// Called with each event, and its frame.
+    var onEvent: (Event, ByteBuffer) -> Void = { _, _ in }
+    /// Called when the daemon is cut off, and when it is back.
+    var onConnection: () -> Void = {}
+
+    init(path: String, loop: any NIOCore.EventLoop) { (self.path, self.loop) = (path, loop) }
+
+    /// Whether events come as they happen.
+    var isLive: Bool { lostSince == nil && board.cursor != nil }
+
+    // MARK: Events
+
+    func start() {
+        let parameters = MonitorInterface.WatchParameters(all: true, updates: true, since: board.cursor)
+        let watch = DaemonCalls(
+            [DaemonCalls.message(MonitorInterface.qualified("Watch"), parameters, more: true)],
+            onReply: { [weak self] in self?.take($0) }, onEnd: { [weak self] _ in self?.ended() })
+        self.watch = watch
+        watch.start(at: path, on: loop)
+    }
+
+    private func take(_ reply: DaemonCalls.Reply) {
+        guard reply.error == nil, let found = Self.event(reply.parameters) else {
+            // Without events, the page must not look as if it were live.
+            watch?.cancel()
+            return ended()
+        }
+        answered()
+        pause = Self.pauses.first
+        let frame = Frame.event(found)
+        board.take(found, frame)
+        onEvent(found, frame)
+    }
+
+    private static func event(_ parameters: [UInt8]) -> Event? {
+        try? JSONReader.read(parameters) { reader throws(JSONError) in
+            reader.skipsUnknownMembers = true
+            return try MonitorInterface.WatchReply(from: &reader).event
+        }
+    }
+
+    private func ended() {
+        watch = nil
+        lost()
+        let stream = NIOLoopBound(self, eventLoop: loop)
+        loop.scheduleTask(in: pause) { stream.value.start() }
+        pause = min(pause + pause, Self.pauses.longest)
+    }
+
+    /// Asks the daemon for the events after a cursor, up to the newest one here; passes nil if some are missing.
+    func events(
+        after cursor: Cursor, then body: @escaping ([(cursor: Cursor, frame: ByteBuffer)]?) -> Void
+    ) -> DaemonCalls {
+        let target = board.cursor?.revision ?? 0
+        let parameters = MonitorInterface.WatchParameters(all: true, updates: true, since: cursor)
+        var found: [(cursor: Cursor, frame: ByteBuffer)] = []
+        var calls: DaemonCalls?
+        let watch = DaemonCalls(
+            [DaemonCalls.message(MonitorInterface.qualified("Watch"), parameters, more: true)],
+            onReply: { reply in
+                guard reply.error == nil, let event = Self.event(reply.parameters), event.kind != .gap,
+                    event.kind != .snapshot, found.count < Board.maximumEvents
+                else {
+                    calls?.cancel()
+                    return body(nil)
+                }
+                if event.kind != .alive { found.append((event.cursor, Frame.event(event))) }
+                guard event.cursor.revision >= target else { return }
+                calls?.cancel()
+                body(found)
+            }, onEnd: { _ in body(nil) })
+        calls = watch
+        watch.start(at: path, on: loop)
+        return watch
+    }
+
+    // MARK: Signs of life
+
+    /// Asks the daemon whether it answers; called each second while somebody looks.
+    func ask() {
+        if watch != nil, NIODeadline.now() - answeredAt > Self.longestSilence, probe != nil { lost() }
+        guard probe == nil, watch != nil else { return }
+        let probe = DaemonCalls(
+            [DaemonCalls.message("org.varlink.service.GetInfo", NoMembers())],
+            onReply: { [weak self] _ in self?.answered() }, onEnd: { [weak self] _ in self?.probe = nil })
+        self.probe = probe
+        probe.start(at: path, on: loop)
+    }
+
+    private func answered() {
+        answeredAt = .now()
+        guard lostSince != nil, watch != nil else { return }
+        lostSince = nil
+        onConnection()
+    }
+
+    private func lost() {
+        guard lostSince == nil else { return }
+        lostSince = Clock.now
+        onConnection()
+    }
+}
+
+enum Clock {
+    /// The time by the wall clock.
+    static var now: Timestamp {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+    }
+}
+
+/// Messages of an event stream (server-sent events).
+enum Frame {
+    /// An event of the daemon, with its position as the identifier.
+    static func event(_ event: Event) -> ByteBuffer {
+        frame(id: event.cursor) { event.writeMembers(to: &$0) }
+    }
+
+    static func alive() -> ByteBuffer { frame { $0.member("kind", "alive") } }
+
+    static func disconnected(since: Timestamp) -> ByteBuffer {
+        frame { writer in
+            writer.member("kind", "disconnected")
+            writer.member("since", since)
+        }
+    }
+
+    static func frame(id: Cursor? = nil, _ members: (inout JSONWriter) -> Void) -> ByteBuffer {
+        var writer = JSONWriter()
+        writer.object { writer in
+            members(&writer)
+            // The visitor's clock may be wrong.
+            writer.member("time", Clock.now)
+        }
+        var buffer = ByteBuffer()
+        if let id { buffer.writeString("id: \(id.epoch).\(id.revision)\n") }
+        buffer.writeString("data: ")
+        buffer.writeBytes(writer.bytes)
+        buffer.writeString("\n\n")
+        return buffer
+    }
+}
+#endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Web
+import NIOCore
+import NIOHTTP1
+
+/// What a visitor may use.
+struct HTTPLimits {
+    /// The maximum number of connections, below the limit of descriptors (`LimitNOFILE=`).
+    var connections = 1024
+    /// The maximum number of event streams.
+    var streams = 512
+    /// The maximum length of a request's body, in bytes.
+    var body = 4096
+    /// How long a connection may wait for a request, and take to send one.
+    var (idle, request) = (TimeAmount.seconds(30), TimeAmount.seconds(10))
+    /// How long a visitor may take to read an answer, and not read events.
+    var (sending, stalled) = (TimeAmount.seconds(60), TimeAmount.seconds(15))
+
+    /// The limits of header fields; by default, NIO takes up to 256 fields of 2 MB.
+    static var decoder: NIOHTTPDecoderLimitConfiguration {
+        var limits = NIOHTTPDecoderLimitConfiguration()
+        limits.maxHeaderFieldSize = 8 * 1024
+        limits.maxHeaderListSize = 16 * 1024
+        limits.maxHeaderFieldCount = 64
+        return limits
+    }
+}
+#endif

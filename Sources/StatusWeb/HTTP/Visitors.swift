@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Web
+import NIOCore
+
+/// All connections of visitors, and their limits.
+final class Visitors {
+    let limits: HTTPLimits
+    let site: Site
+    private let loop: any NIOCore.EventLoop
+    private var open: [ObjectIdentifier: Visitor] = [:]
+    /// Those that have an event stream.
+    private(set) var streams: [ObjectIdentifier: Visitor] = [:]
+    private var sweep: RepeatedTask?
+    private(set) var isStopping = false
+    private var onEmpty: (() -> Void)?
+
+    init(_ site: Site, limits: HTTPLimits, loop: any NIOCore.EventLoop) {
+        (self.site, self.limits, self.loop) = (site, limits, loop)
+    }
+
+    func opened(_ visitor: Visitor) {
+        if open.count >= limits.connections { evict() }
+        open[ObjectIdentifier(visitor)] = visitor
+        guard sweep == nil else { return }
+        let visitors = NIOLoopBound(self, eventLoop: loop)
+        sweep = loop.scheduleRepeatedTask(initialDelay: .seconds(1), delay: .seconds(1)) { _ in
+            visitors.value.dropLate()
+        }
+    }
+
+    func follow(_ visitor: Visitor) { streams[ObjectIdentifier(visitor)] = visitor }
+
+    func closed(_ visitor: Visitor) {
+        open[ObjectIdentifier(visitor)] = nil
+        streams[ObjectIdentifier(visitor)] = nil
+        guard open.isEmpty else { return }
+        // Without visitors, nothing wakes the process up.
+        sweep?.cancel()
+        sweep = nil
+        onEmpty?()
+    }
+
+    /// Makes room: the connection that has waited longest for a request ends.
+    private func evict() {
+        let waiting = open.values.filter { $0.phase == .idle || $0.phase == .reading }
+        waiting.min { $0.since < $1.since }?.drop()
+    }
+
+    /// Ends connections that have used up their time.
+    private func dropLate() {
+        let now = NIODeadline.now()
+        for visitor in open.values {
+            let limit: TimeAmount? =
+                switch visitor.phase {
+                case .idle: limits.idle
+                // From the first byte on: a new byte does not begin the time again.
+                case .reading: limits.request
+                case .answering: nil
+                case .sending: limits.sending
+                case .streaming: visitor.isBehind ? limits.stalled : nil
+                }
+            if let limit, now - visitor.since > limit { visitor.drop() }
+        }
+        if !streams.isEmpty { site.tick() }
+    }
+
+    /// Ends all streams, and calls `body` when all visitors have left.
+    func stop(then body: @escaping () -> Void) {
+        (isStopping, onEmpty) = (true, body)
+        for visitor in streams.values { visitor.endStream() }
+        for visitor in open.values where visitor.phase == .idle { visitor.drop() }
+        if open.isEmpty { body() }
+    }
+}
+#endif

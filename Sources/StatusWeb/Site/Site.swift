@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Web
+import EventLoopIO
+import NIOCore
+import NIOHTTP1
+import StatusInterface
+import StatusModel
+import Varlink
+
+/// What is served, and who may do what.
+final class Site {
+    struct Settings {
+        /// The path of the daemon's socket.
+        var daemon: String
+        /// The names of this site, besides addresses and those of this host.
+        var hosts: Set<String> = []
+        /// Whether visitors whom a proxy has authenticated may refresh, select and silence.
+        var hasActions = false
+        /// The name of this host.
+        var hostName = ""
+    }
+
+    let settings: Settings
+    private let loop: any NIOCore.EventLoop
+    private let stream: DaemonStream
+    private let files = PageFiles()
+    /// The last snapshot: for visitors who may act, and for others.
+    private var cached: (cursor: Cursor, frames: [Bool: ByteBuffer])?
+    private(set) lazy var visitors = Visitors(self, limits: limits, loop: loop)
+    private let limits: HTTPLimits
+
+    init(_ settings: Settings, limits: HTTPLimits = HTTPLimits(), loop: any NIOCore.EventLoop) {
+        (self.settings, self.limits, self.loop) = (settings, limits, loop)
+        stream = DaemonStream(path: settings.daemon, loop: loop)
+        stream.onEvent = { [unowned self] in take($0, $1) }
+        stream.onConnection = { [unowned self] in
+            for visitor in visitors.streams.values { visitor.sendEvent(connectionFrame) }
+        }
+    }
+
+    func start() { stream.start() }
+
+    // MARK: Requests
+
+    /// Answers a request, now or later.
+    func answer(_ request: Request, to visitor: Visitor) {
+        if let refusal = refusal(of: request.head) { return visitor.send(refusal, to: request) }
+        guard let target = RequestTarget(request.head.uri) else {
+            return visitor.send(.text(.badRequest, "the address is invalid"), to: request)
+        }
+        let reads = request.head.method == .GET || request.head.method == .HEAD
+        if target.path.first == "api" {
+            let api = API(self, target, request, visitor, path: settings.daemon, loop: loop)
+            return reads ? api.read() : api.act()
+        }
+        guard reads else { return visitor.send(Self.notAllowed("GET, HEAD"), to: request) }
+        switch (target.path.first, target.path.count) {
+        case ("events", 1): beginStream(target, request, visitor)
+        case ("health", 1): API(self, target, request, visitor, path: settings.daemon, loop: loop).health()
+        case ("metrics", 1): API(self, target, request, visitor, path: settings.daemon, loop: loop).metrics()
+        case ("badge", 2): visitor.send(badge(target.path[1]), to: request)
+        default: visitor.send(files.response(to: target.path, request.head), to: request)
+        }
+    }
+
+    static func notAllowed(_ methods: String) -> Response {
+        var response = Response.text(.methodNotAllowed, "only \(methods) can be used here")
+        response.fields = [("Allow", methods)]
+        return response
+    }
+
+    /// Why a request is not for this site: a page of another one could have made the browser send it (DNS rebinding).
+    private func refusal(of head: HTTPRequestHead) -> Response? {
+        let names = head.headers["host"]
+        guard names.count == 1 || names.isEmpty && head.version == .http1_0 else {
+            return .text(.badRequest, "a request needs one “Host”")
+        }
+        guard let name = names.first.map(Self.hostName), !isOwn(name) else { return nil }
+        return .text(
+            .misdirectedRequest,
+            "this site is not called “\(VisibleText.excerpt(name, bytes: 100))”; start statusd-web with --host")
+    }
+
+    private func isOwn(_ name: String) -> Bool {
+        name == "localhost" || name.hasSuffix(".localhost") || name == settings.hostName.lowercased()
+            || settings.hosts.contains(name) || Resolver.numericAddress(name, port: 0) != nil
+    }
+
+    /// The name in a `Host` field, without the port and the brackets of an address.
+    private static func hostName(_ field: String) -> String {
+        if field.hasPrefix("[") { return String(field.dropFirst().prefix { $0 != "]" }).lowercased() }
+        return String(field.prefix { $0 != ":" }).lowercased()
+    }
+
+    // MARK: Events
+
+    private func beginStream(_ target: RequestTarget, _ request: Request, _ visitor: Visitor) {
+        guard visitors.streams.count < visitors.limits.streams else {
+            return visitor.send(
+                .text(.serviceUnavailable, "too many visitors follow events; try again later"), to: request)
+        }
+        if request.head.method == .HEAD {
+            return visitor.send(Response(.ok, "text/event-stream", ByteBuffer()), to: request)
+        }
+        visitor.beginStream(for: request)
+        visitor.mayAct = mayAct(request.head, visitor)
+        // A new EventSource sends no Last-Event-ID, so the page has it in the address.
+        let seen = request.head.headers["last-event-id"].last ?? target["since"]
+        guard let cursor = seen.flatMap(Self.cursor), cursor.epoch == stream.board.cursor?.epoch else {
+            return begin(visitor, hasMissed: seen != nil)
+        }
+        resume(visitor, after: cursor)
+    }
+
+    /// Reads an identifier of an event, `EPOCH.REVISION`.
+    private static func cursor(_ text: String) -> Cursor? {
+        let parts = text.split(separator: ".")
+        guard parts.count == 2, let revision = Int(parts[1]) else { return nil }
+        return Cursor(epoch: Epoch(String(parts[0])), revision: revision)
+    }
+
+    /// Sends the present state, and then each event.
+    private func begin(_ visitor: Visitor, hasMissed: Bool) {
+        visitor.follow()
+        if hasMissed { visitor.sendEvent(Self.gap) }
+        sendSnapshot(to: visitor)
+        if stream.lostSince != nil { visitor.sendEvent(connectionFrame) }
+    }
+
+    /// Sends what came after an event, and then each event.
+    private func resume(_ visitor: Visitor, after cursor: Cursor) {
+        if let frames = stream.board.frames(since: cursor) {
+            visitor.follow()
+            visitor.sendEvent(connectionFrame)
+            for frame in frames { visitor.sendEvent(frame) }
+            return
+        }
+        // This process is younger than the event, and the daemon may still know what came after it.
+        let calls = stream.events(after: cursor) { [unowned self] frames in
+            guard let frames else { return begin(visitor, hasMissed: true) }
+            for frame in frames.dropLast() { visitor.sendEvent(frame.frame) }
+            if let last = frames.last {
+                visitor.sendEvent(last.frame)
+                resume(visitor, after: last.cursor)
+            }
+        }
+        visitor.whenLeaving { calls.cancel() }
+    }
+
+    private static let gap = Frame.frame { $0.member("kind", "gap") }
+
+    private func sendSnapshot(to visitor: Visitor) {
+        // Before the first answer of the daemon there is none; it then comes to all.
+        guard let snapshot = stream.board.snapshot else { return }
+        // Many visitors may need the same one.
+        if cached?.cursor != snapshot.cursor { cached = (snapshot.cursor, [:]) }
+        let frame = cached?.frames[visitor.mayAct] ?? self.frame(of: snapshot, mayAct: visitor.mayAct)
+        cached?.frames[visitor.mayAct] = frame
+        visitor.sendEvent(frame, isWhole: true)
+    }
+
+    private func frame(of snapshot: Event, mayAct: Bool) -> ByteBuffer {
+        Frame.frame(id: snapshot.cursor) { writer in
+            snapshot.writeMembers(to: &writer)
+            writer.member("web") { writer in
+                writer.member("host", settings.hostName)
+                writer.member("actions", mayAct)
+            }
+        }
+    }
+
+    /// Tells a visitor who did not read that events are missing, and the present state.
+    func catchUp(_ visitor: Visitor) {
+        sendSnapshot(to: visitor)
+        visitor.sendEvent(Self.gap)
+    }
+
+    private func take(_ event: Event, _ frame: ByteBuffer) {
+        switch event.kind {
+        // The daemon's own sign of life comes every half minute; visitors get one each second.
+        case .alive: break
+        case .snapshot: for visitor in visitors.streams.values { sendSnapshot(to: visitor) }
+        default: for visitor in visitors.streams.values { visitor.sendEvent(frame) }
+        }
+    }
+
+    private var connectionFrame: ByteBuffer {
+        stream.lostSince.map { Frame.disconnected(since: $0) } ?? Frame.alive()
+    }
+
+    /// A second has passed, and somebody follows events.
+    func tick() {
+        stream.ask()
+        let frame = connectionFrame
+        for visitor in visitors.streams.values { visitor.sendSign(frame) }
+    }
+
+    /// Whether a proxy of this host has authenticated a visitor who may act.
+    func mayAct(_ head: HTTPRequestHead, _ visitor: Visitor) -> Bool {
+        settings.hasActions && visitor.isLocal && Self.user(head) != nil
+    }
+
+    /// The name of the visitor, as the proxy tells it.
+    static func user(_ head: HTTPRequestHead) -> String? {
+        let names = head.headers["remote-user"]
+        return names.count == 1 ? names.first.flatMap { $0.isEmpty ? nil : $0 } : nil
+    }
+
+    // MARK: Others
+
+    /// The states as the stream has told them; nil while the daemon is cut off.
+    var servers: [ServerState]? { stream.isLive ? stream.board.snapshot?.servers : nil }
+
+    /// The names of the servers that can be checked on request.
+    var refreshableServers: [String] { (servers ?? []).filter(\.isRefreshable).map(\.name.rawValue) }
+
+    private func badge(_ file: String) -> Response {
+        guard file.hasSuffix(".svg"), let name = ServerName(String(file.dropLast(4))) else {
+            return .text(.notFound, "there is no such badge; its address is badge/NAME.svg")
+        }
+        let state = stream.isLive ? stream.board.servers[name] : nil
+        return Badge(name, state, isLive: stream.isLive).response
+    }
+}
+#endif

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""statusd-web as a service: started by its first visitor, sealed, and without a right in statusd."""
+
+import contextlib
+import os
+import pathlib
+import re
+import urllib.error
+import urllib.request
+
+from harness.daemon import run
+from harness.expect import contains, equal, eventually
+from harness.runner import test
+
+from .unit import done, service, show, statusctl, systemctl
+
+UNIT = "statusd-web.service"
+DROP_IN = pathlib.Path("/run/systemd/system/statusd-web.service.d/test.conf")
+
+
+@contextlib.contextmanager
+def web(*lines):
+    """The page, on its socket; it does not run yet."""
+    DROP_IN.parent.mkdir(parents=True, exist_ok=True)
+    DROP_IN.write_text("\n".join(["[Service]", *lines]) + "\n")
+    systemctl("daemon-reload")
+    with service(configuration="accept: any\nservers: { db: { push: true } }\n"):
+        systemctl("start", "statusd-web.socket")
+        try:
+            yield
+        finally:
+            systemctl("stop", "statusd-web.socket", UNIT)
+            DROP_IN.unlink()
+            systemctl("daemon-reload")
+
+
+def get(path):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:8470{path}", timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+@test("the first visitor starts the page; installation does not; it is sealed, and a restart refuses nobody")
+def activation():
+    equal(run("systemctl", "is-enabled", "statusd-web.socket").out.strip(), "disabled")
+    with web():
+        equal(show("ActiveState", UNIT), "inactive")
+        contains(get("/")[1], "<title>statusd")
+        equal(show("ActiveState", UNIT), "active")
+        eventually(lambda: get("/health") == (200, "ok\n"), "the page follows the daemon")
+        statusctl("post", "db", "Signed In")
+        contains(get("/api/list")[1], "Signed In")
+        systemctl("restart", UNIT)
+        contains(get("/api/list")[1], "Signed In")
+        report = run("systemd-analyze", "security", "--no-pager", UNIT).out
+        exposure, = re.findall(r"Overall exposure level for \S+: ([0-9.]+)", report)
+        assert float(exposure) <= 0.3, report
+
+
+@test("the user of the page may change nothing in statusd, and sees no other host and no process")
+def rights():
+    with web("ExecStart=", "ExecStart=/bin/sleep infinity", "Type=exec"):
+        systemctl("start", UNIT)
+        inside = ["nsenter", "--target", show("MainPID", UNIT), "--mount", "--net", "--ipc"]
+        user = os.stat(f"/proc/{show('MainPID', UNIT)}").st_uid
+        user = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--"]
+        refused = run(*inside, *user, "/usr/bin/statusctl", "post", "db", "forged")
+        equal(refused.status, 77, refused.err)
+        equal(run(*inside, *user, "/usr/bin/statusctl", "status", "db").status, 3, "it has no status")
+        for folder in "/etc/statusd", "/var/lib/statusd":
+            equal(run(*inside, *user, "ls", folder).status, 2, folder)
+        network = ["nsenter", "--target", show("MainPID", UNIT), "--net"]
+        equal(done(*network, "cat", "/proc/net/dev").count(":"), 1, "only the loopback device")

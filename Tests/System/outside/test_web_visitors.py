@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""statusd-web: visitors who are rude must neither end it, nor fill its memory, nor delay others."""
+
+import contextlib
+import json
+import socket
+import time
+
+from harness.daemon import Daemon
+from harness.expect import equal, eventually
+from harness.runner import test
+from harness.site import Events, Site
+
+SERVERS = "accept: any\nservers: { db: { push: true } }\n"
+GET = b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n"
+LIST = b"GET /api/list HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@contextlib.contextmanager
+def visited(*arguments):
+    """A site that must still be the same process, answer at once, and be about as large as before at the end."""
+    with Daemon(SERVERS) as daemon, Site(daemon, *arguments) as site:
+        before, process = site.number("VmRSS"), site.process.pid
+        yield site
+        equal(site.process.poll(), None)
+        began = time.monotonic()
+        equal(site.get("/api/list")[0], 200)
+        assert time.monotonic() - began < 5
+        equal((site.process.pid, site.number("Threads")), (process, 1))
+        assert site.number("VmRSS") < before + 12 * 1024, f"{before} KiB became {site.number('VmRSS')}"
+
+
+def flood(site, head, chunk, megabytes):
+    """Sends chunks and reads nothing, until so much is sent or nobody takes more."""
+    with contextlib.closing(site.raw(head)) as connection, contextlib.suppress(OSError):
+        connection.settimeout(1)
+        for _ in range(megabytes * (1 << 20) // len(chunk)):
+            connection.sendall(chunk)
+
+
+@test("web: requests behind an event stream on a connection that ends are dropped")
+def pipelined_stream():
+    with visited() as site:
+        for _ in range(50):
+            with contextlib.closing(site.raw(GET + LIST * 20)) as connection:
+                connection.recv(100)
+            with contextlib.closing(site.raw(LIST * 3 + GET + LIST)) as connection:
+                connection.shutdown(socket.SHUT_WR)
+
+
+@test("web: what follows “Upgrade:” is not kept, nor a body, nor endless header fields")
+def endless_input():
+    with visited() as site:
+        flood(site, b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", b"x" * 65536, 64)
+        flood(site, b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999\r\n\r\n", b"x" * 65536, 64)
+        flood(site, b"GET / HTTP/1.1\r\nHost: localhost\r\n", b"X-A: " + b"x" * 1000 + b"\r\n", 16)
+        flood(site, b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ", b"x" * 65536, 16)
+        flood(site, b"GET /", b"x" * 65536, 16)
+        flood(site, b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1;", b"x" * 65536, 16)
+
+
+@test("web: answers wait until the visitor reads them; who does not read events gets the present state later")
+def not_reading():
+    with visited() as site:
+        flood(site, b"", LIST * 500, 32)
+        with contextlib.closing(site.raw(GET)) as lazy:
+            lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            with site.daemon.connect() as connection:
+                for number in range(4000):
+                    connection.send("Post", {"server": "db", "text": f"{number} " + "x" * 900}, oneway=True)
+                connection.call("List")
+            received = b""
+            lazy.settimeout(10)
+            while b"3999 " not in received[-200_000:]:
+                received += lazy.recv(65536)
+            kinds = [json.loads(line[6:])["kind"] for line in received.decode().split("\n") if line.startswith("data: {") and line.endswith("}")]
+            assert "gap" in kinds and kinds.count("snapshot") >= 2, kinds
+
+
+@test("web: with all connections taken by visitors who say nothing, another one still gets an answer")
+def many_connections():
+    with visited() as site, contextlib.ExitStack() as stack:
+        for number in range(1400):
+            stack.enter_context(contextlib.closing(site.raw(b"GET / HT" if number % 2 else b"")))
+        before = site.seconds()
+        equal(site.get("/api/list")[0], 200)
+        assert site.seconds() - before < 1
+
+
+@test("web: half a request ends the connection after ten seconds, however slowly the rest comes")
+def slow_request():
+    with visited() as site, contextlib.closing(site.raw(b"GET / HTTP/1.1\r\n")) as slow:
+        slow.settimeout(0.5)
+        began = time.monotonic()
+        ended = False
+        while not ended and time.monotonic() - began < 30:
+            try:
+                slow.sendall(b"x")
+                ended = slow.recv(100) == b""
+            except TimeoutError:
+                pass
+            except OSError:
+                ended = True
+        assert ended
+
+
+MALFORMED = [
+    b"\x00" * 100, b"\xff\xfe\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 500, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/1.1\nHost localhost\n\n", b"GET http://localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET * HTTP/1.1\r\nHost: localhost\r\n\r\n", b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999\r\n\r\n", b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\r\n\r\n", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: a\x00b\r\n\r\n", b"GET / HTTP/1.1\r\nHost: localhost\r\nX y: a\r\n\r\n",
+    b"GET /\x00 HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /\xff\xfe HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET / HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n\r\n",
+    b"HEAD /events HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /events?since=%00 HTTP/1.1\r\nHost: localhost\r\n\r\n", b"BREW / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-1,2-3\r\n\r\n", b"\r\n" * 1000, b"GET / HTTP/1.0\r\n\r\n", b"GET / HTTP/1.1\r\nHost: " + b"a" * 7000 + b"\r\n\r\n",
+]
+
+
+@test("web: malformed requests are refused or closed, each without effect on others")
+def malformed():
+    with visited() as site:
+        connections = [site.raw() for _ in MALFORMED]
+        for connection, data in zip(connections, MALFORMED):
+            with contextlib.suppress(OSError):
+                connection.sendall(data)
+                connection.shutdown(socket.SHUT_WR)
+        for connection, data in zip(connections, MALFORMED):
+            with contextlib.closing(connection), contextlib.suppress(ConnectionError):
+                connection.settimeout(15)
+                answer = connection.recv(65536)
+                status = int(answer.split(b" ")[1]) if answer else 400
+                assert status in (200, 304, 400, 404, 405, 413, 417, 421, 431), f"{data[:60]}: {answer[:100]}"
+                assert b"root:" not in answer
+
+
+@test("web: it ends at once when it is stopped, with streams and half requests open, and a new one takes over the socket")
+def stopping():
+    with Daemon(SERVERS) as daemon, Site(daemon) as site:
+        streams = [Events(site) for _ in range(20)]
+        half = [site.raw(b"GET / HTTP/1.1\r\n") for _ in range(20)]
+        for stream in streams:
+            stream.next("snapshot")
+        began = time.monotonic()
+        equal(site.stop(), 0)
+        assert time.monotonic() - began < 5
+        waiting = [site.raw(LIST) for _ in range(70)]
+        site.start()
+        for connection in waiting:
+            with contextlib.closing(connection):
+                assert connection.recv(100).startswith(b"HTTP/1.1 200 OK")
+        for connection in half:
+            connection.close()
+        for stream in streams:
+            stream.close()
+        eventually(lambda: site.get("/health")[0] == 200, "the page")
