@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page costs."""
+
+import re
+import statistics
+import time
+
+from driver import page, stage
+from driver.page import js, load, only, until
+from harness.expect import equal
+from harness.runner import test
+
+FILES = ("", "page.css", "page.js")
+
+
+@test("the page is at most 64,000 bytes, and loads nothing from elsewhere", once=True)
+def _():
+    sizes = {name: len(page.stage.get(name)) for name in FILES}
+    assert sum(sizes.values()) <= 64_000, sizes
+    for name in FILES:
+        equal(re.findall(rb"(?:https?:)?//[a-z]", page.stage.get(name)), [], name)
+
+
+@test("500 servers are on the screen within 300 ms, and a change within 50 ms", limit=120)
+def _():
+    only("chromium")
+    large = stage.Stage(page.options.stage, servers=500)
+    try:
+        paints = []
+        for _ in range(5):
+            load("?range=quarter", address=large.address)
+            paints.append(js("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+        equal(js("document.querySelectorAll('.row').length"), 500)
+        assert js("document.querySelectorAll('*').length") < 12_000, "too many elements"
+        delays = _delays(large)
+        print(f"     first paint {statistics.median(paints):.0f} ms, change {statistics.median(delays):.0f} ms, "
+              f"95 %: {sorted(delays)[int(len(delays) * .95)]:.0f} ms")
+        assert statistics.median(paints) <= 300, paints
+        assert statistics.median(delays) <= 50, delays
+    finally:
+        large.close()
+
+
+def _delays(large):
+    """Posts changes, and measures how long each takes to be in a frame."""
+    names = [server["name"] for server in large.servers()]
+    page.browser.run("""window.delays = {};
+        new MutationObserver(() => requestAnimationFrame(() => setTimeout(() => {
+            for (const text of document.querySelectorAll('.row .text')) {
+                const at = /^at (\\d+)$/.exec(text.textContent)?.[1];
+                if (at) delays[at] ??= Date.now() - at;
+            }
+        }))).observe(document.querySelector('#groups'), {subtree: true, childList: true, characterData: true})""")
+    for number in range(60):
+        large.post(names[number * 7 % 500], ("ok", "critical")[number % 2], f"at {int(time.time() * 1000)}")
+        time.sleep(0.03)
+    until("Object.keys(delays).length >= 60")
+    return list(js("delays").values())
+
+
+@test("a tab does not grow with a day of updates", limit=180)
+def _():
+    only("chromium")
+    load()
+    names = [server["name"] for server in page.stage.servers()]
+
+    def changes(count):
+        for number in range(count):
+            page.stage.post(names[number % 20], ("ok", "warning", "critical")[number % 3], f"change {number}")
+        page.stage.post("web", "ok", f"after {count}")
+        until("[...document.querySelectorAll('.text')].some(text => text.textContent === arguments[0])", f"after {count}")
+        return page.browser.measurements()
+
+    before = changes(500)
+    after = changes(4000)
+    for what, most in (("JSHeapUsedSize", 1.2), ("Nodes", 1.2), ("JSEventListeners", 1.1)):
+        assert after[what] <= before[what] * most, f"{what} grew from {before[what]} to {after[what]}"
+    print("     " + ", ".join(f"{what} {before[what]:.0f} to {after[what]:.0f}"
+                              for what in ("JSHeapUsedSize", "Nodes", "JSEventListeners")))
