@@ -9,6 +9,7 @@ import re
 import subprocess
 import tempfile
 import threading
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -43,8 +44,12 @@ class Prometheus:
     def get(self, path, **parameters):
         """The data of a reply of its API."""
         query = urllib.parse.urlencode(parameters)
-        with urllib.request.urlopen(f"{self.url}/{path}?{query}", timeout=10) as reply:
-            return json.load(reply)["data"]
+        try:
+            with urllib.request.urlopen(f"{self.url}/{path}?{query}", timeout=10) as reply:
+                return json.load(reply)["data"]
+        except urllib.error.HTTPError as error:
+            # It answers so until it has started.
+            raise AssertionError(f"{path}: {error}") from error
 
     def query(self, expression):
         """The samples of an expression now: their labels and their values."""
