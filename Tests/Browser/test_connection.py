@@ -11,7 +11,7 @@ from harness.runner import test
 # Notes the time at which the page first says that it is disconnected.
 NOTE_BANNER = """
     window.bannerAt = 0;
-    new MutationObserver(() => { bannerAt ||= document.querySelector('#banner').textContent && Date.now(); })
+    new MutationObserver(() => { window.bannerAt ||= document.querySelector('#banner').textContent && Date.now(); })
         .observe(document.querySelector('#banner'), {childList: true, characterData: true, subtree: true});
 """
 
@@ -25,7 +25,7 @@ def disconnect(verb, undo):
     try:
         banner = until("window.bannerAt && document.querySelector('#banner').textContent")
         assert banner.startswith("Disconnected since "), banner
-        delay = js("bannerAt") / 1000 - began
+        delay = js("window.bannerAt") / 1000 - began
         assert delay < 2, f"the banner came after {delay:.2f} s"
         contains_no_colour()
         assert js("document.title").startswith("disconnected"), js("document.title")
@@ -36,7 +36,8 @@ def disconnect(verb, undo):
         equal(js("[...document.querySelectorAll('.row .age')].map(age => age.textContent)"), ages, "ages stand still")
     finally:
         page.stage.do(undo)
-    until("document.querySelector('#banner').textContent === '' && document.querySelector('#state').textContent === 'live'")
+    until("document.querySelector('#banner').textContent === ''")
+    until("document.querySelector('#state').textContent === 'live'")
     page.stage.post("web", "warning", "posted after it came back")
     eventually(lambda: rows() == expected_rows(), "the page equals the list")
     page.stage.post("web", "ok", "fine")
@@ -73,6 +74,37 @@ def _():
     until("document.querySelectorAll('#detail .strip button').length === 48")
 
 
+# Counts how often the page becomes live, or not, in 3 s.
+COUNT_STATES = """
+    const done = arguments[0], states = [];
+    new MutationObserver(() => states.push(document.querySelector('#state').textContent))
+        .observe(document.querySelector('#state'), {childList: true, characterData: true, subtree: true});
+    setTimeout(() => done(states), 3000);
+"""
+
+
+@test("a page that is opened while statusd is dead says so, and is live when statusd is back")
+def _():
+    page.stage.do("stop")
+    try:
+        page.browser.open("about:blank")
+        page.browser.open(page.stage.address)
+        until("document.querySelector('#banner').textContent.startsWith('Disconnected since ')")
+        assert "live" not in page.browser.wait_for(COUNT_STATES)
+    finally:
+        page.stage.do("start")
+    until("document.querySelector('#state').textContent === 'live' && !document.querySelector('#banner').textContent")
+    eventually(lambda: rows() == expected_rows(), "the page equals the list")
+
+
+COUNT_ALIVE = """
+    const done = arguments[0], channel = new BroadcastChannel('statusd:/');
+    let count = 0;
+    channel.onmessage = ({data}) => { if (data.event?.kind === 'alive') count++; };
+    setTimeout(() => { channel.close(); done(count); }, 3000);
+"""
+
+
 @test("tabs share one stream, and the next one takes over when its tab is closed")
 def _():
     load()
@@ -80,8 +112,9 @@ def _():
     second = page.browser.new_tab()
     try:
         load()
-        equal(js("performance.getEntriesByType('resource').some(entry => entry.name.includes('/events'))"), False,
-              "the second tab has a stream")
+        # Each tab with a stream would tell the others once a second that statusd is alive.
+        alive = page.browser.wait_for(COUNT_ALIVE)
+        assert 1 <= alive <= 4, f"alive {alive} times in 3 s"
         page.stage.post("web", "warning", "heard in both")
         until("[...document.querySelectorAll('.text')].some(text => text.textContent === 'heard in both')")
         page.browser.switch(first)

@@ -12,11 +12,12 @@ OBSERVE = """
     window.mixed = [];
     const hero = document.querySelector('#hero');
     const look = () => {
-        const link = hero.querySelector('h2 a'), name = link?.textContent, text = hero.querySelector('.text')?.textContent;
-        looks++;
+        const link = hero.querySelector('h2 a'), name = link?.textContent;
+        const text = hero.querySelector('.text')?.textContent;
+        window.looks++;
         const belongs = text === `text of ${name}` && link.dataset.opens === name
             && hero.querySelector('.strip').dataset.server === name;
-        if (!belongs) mixed.push([name, text]);
+        if (!belongs) window.mixed.push([name, text]);
     };
     new MutationObserver(look).observe(hero, {subtree: true, childList: true, characterData: true, attributes: true});
     const inFrames = () => { look(); requestAnimationFrame(inFrames); };
@@ -35,8 +36,8 @@ def _():
     for number in range(1000):
         page.stage.select(("db", "web")[number % 2])
     until("document.querySelector('#hero h2 a').textContent === 'web'")
-    equal(js("mixed"), [])
-    assert js("looks") > 500, "the observer saw few changes"
+    equal(js("window.mixed"), [])
+    assert js("window.looks") > 500, "the observer saw few changes"
 
 
 @test("a switch is announced to a screen reader")

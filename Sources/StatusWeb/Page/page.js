@@ -88,6 +88,7 @@ const words = {
 	release: "Release to refresh",
 	select: "Select",
 	silence: "Silence for 1 h",
+	unsilence: "End silence",
 	done: "Done.",
 	notDone: "That failed.",
 
@@ -194,7 +195,8 @@ function durationText(milliseconds) {
 	const {units} = words;
 	if (milliseconds < minute) return `${count(second)} ${units.second}`;
 	if (milliseconds < hour) return `${count(minute)} ${units.minute}`;
-	if (milliseconds < day) return `${count(hour)} ${units.hour} ${count(minute) % 60} ${units.minute}`;
+	if (milliseconds < 10 * hour) return `${count(hour)} ${units.hour} ${count(minute) % 60} ${units.minute}`;
+	if (milliseconds < day) return `${count(hour)} ${units.hour}`;
 	const days = `${count(day)} ${units.day}`;
 	return milliseconds < 10 * day ? `${days} ${count(hour) % 24} ${units.hour}` : days;
 }
@@ -381,7 +383,6 @@ function drawRow(row, server) {
 	row.order = `${silence ? 1 : 0}${rank(level)}${name}`; // silenced trouble comes last
 	row.search = [name, text, description, group, source].join("\n").toLowerCase();
 	drawParts(row, server, `row${silence ? " silenced" : ""}${detail?.name === name ? " open" : ""}`);
-	update(row.link, {title: description ?? ""});
 	drawAge(row);
 	if (isNew) requestAnimationFrame(() => row.node.classList.add("new"));
 	return row;
@@ -411,7 +412,7 @@ const visibility = new IntersectionObserver(entries => {
 const groups = new Map(); // by name
 
 function makeGroup(name) {
-	const count = make("em"), list = make("ul", {role: "list", ariaLabel: name}), heading = make("h2", name, count);
+	const count = make("em"), list = make("ul", {role: "list", ariaLabel: name}), heading = make("h2", `${name} `, count);
 	const node = name === words.attention
 		? make("section.group.attention", heading, list)
 		: make("details.group", {open: true}, make("summary", heading), list);
@@ -567,7 +568,7 @@ async function fetchSummaries() {
 		const answers = await fetchLines(`./api/summary?${times}${list}`).catch(() => []);
 		if (period() !== wanted) return;
 		for (const {server, buckets} of answers) {
-			if (!buckets) continue; // it was removed meanwhile
+			if (!buckets) continue; // an error
 			summaries.set(server, {period: wanted, buckets});
 			fillStripsOf(server);
 		}
@@ -748,7 +749,7 @@ function openDetail(name) {
 		note: make("p.note"),
 		refresh: makeButton(words.refresh, () => post("refresh", {server: name}, signal)),
 		select: makeButton(words.select, () => post("select", {server: name})),
-		silence: makeButton(words.silence, () => post("silence", {servers: [name], until: iso(now() + hour)})),
+		silence: makeButton(words.silence, () => toggleSilence(name)),
 	};
 	const {title, word, text, tags, age, share, facts, values, more, heading, table, note} = detail;
 	const back = makeLink("", `‹ ${words.allServers}`, "a.button");
@@ -784,7 +785,7 @@ function drawDetail() {
 	for (const button of [detail.refresh, detail.select, detail.silence]) update(button, {hidden: !site.actions});
 	update(detail.refresh, {disabled: !canAct || !server.refreshable});
 	update(detail.select, {disabled: !canAct || server.name === selected});
-	update(detail.silence, {disabled: !canAct});
+	update(detail.silence, {disabled: !canAct, textContent: server?.silence ? words.unsilence : words.silence});
 	updatePulls();
 	if (!server) {
 		setText(detail.word, "");
@@ -941,6 +942,11 @@ async function post(action, body, signal) {
 	}
 }
 
+function toggleSilence(name) {
+	if (servers.get(name).silence) return post("unsilence", {servers: [name]});
+	return post("silence", {servers: [name], until: iso(now() + hour)});
+}
+
 async function refreshAll(signal) {
 	byId("refresh-all").ariaBusy = "true";
 	await post("refresh", {}, signal);
@@ -1092,6 +1098,7 @@ function lose(since) {
 	root.classList.add("is-cut");
 	setText(byId("banner"), words.banner(timeText(cutSince)));
 	drawTotals();
+	drawAges();
 	if (detail) drawDetail();
 	tellCut();
 }
@@ -1171,12 +1178,16 @@ function fit() {
 
 // ---- Start
 
-function tick() {
+function drawAges() {
 	for (const row of visible) drawAge(row);
 	for (const parts of [hero, detail]) {
 		const server = servers.get(parts?.name);
 		if (server) setText(parts.age, sinceText(server));
 	}
+}
+
+function tick() {
+	drawAges();
 	tellCut();
 	if (!hasServers) tabs?.postMessage({hello: true}); // asks the leader for a snapshot
 	if (tick.period !== period()) {

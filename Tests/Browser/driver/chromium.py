@@ -46,7 +46,7 @@ class Chromium(Browser):
         data = json.dumps(body).encode() if method == "POST" else None
         request = urllib.request.Request(self.base + path, data, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
+            with urllib.request.urlopen(request, timeout=45) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             raise BrowserError(json.load(error)["value"]["message"]) from error

@@ -16,7 +16,8 @@ from .browser import Browser, BrowserError
 
 # Nothing is fetched in the background; the port is chosen by the kernel.
 PREFERENCES = {
-    "marionette.port": 0, "network.captive-portal-service.enabled": False, "network.connectivity-service.enabled": False,
+    "marionette.port": 0,
+    "network.captive-portal-service.enabled": False, "network.connectivity-service.enabled": False,
     "app.normandy.enabled": False, "app.update.disabledForTesting": True, "browser.shell.checkDefaultBrowser": False,
     "datareporting.policy.dataSubmissionEnabled": False, "datareporting.policy.firstRunURL": "",
     "browser.safebrowsing.malware.enabled": False, "browser.safebrowsing.phishing.enabled": False,
