@@ -15,6 +15,18 @@ public struct WorkerCalls<Call: JSONReadable>: ~Copyable {
         _ = fcntl(connection, F_SETFL, fcntl(connection, F_GETFL) & ~O_NONBLOCK)
     }
 
+    /// Answers the daemon's calls until it disconnects, with limited memory; does not return.
+    public static func serve(
+        additionalMemory: Int, of kind: MemoryLimit.Kind = .addressSpace, _ answer: (Call) -> some JSONWritable
+    ) -> Never {
+        signal(SIGPIPE, SIG_IGN)
+        var calls = Self()
+        let failure = MemoryLimit.set(additional: additionalMemory, of: kind)
+        guard calls.greet(WorkerGreeting(refusal: failure)), failure == nil else { exit(0) }
+        while let call = calls.wait(), calls.answer(answer(call)) {}
+        exit(0)
+    }
+
     /// Sends the greeting; returns whether the daemon is still connected.
     public func greet(_ greeting: WorkerGreeting = WorkerGreeting()) -> Bool { answer(greeting) }
 

@@ -32,7 +32,9 @@ final class DaemonCalls: ChannelInboundHandler {
     /// The number of the call that the next reply answers.
     private var current = 0
     private var channel: (any Channel)?
-    private var hasEnded = false
+    private(set) var hasEnded = false
+    /// Called when the connection is no longer needed.
+    private var onDone: (() -> Void)?
 
     /// - Parameters:
     ///   - calls: the messages; see ``message(_:_:more:)``.
@@ -54,7 +56,8 @@ final class DaemonCalls: ChannelInboundHandler {
     }
 
     /// Connects to the daemon and makes the calls.
-    func start(at path: String, on loop: any NIOCore.EventLoop) {
+    func start(at path: String, on loop: any NIOCore.EventLoop, onDone: (() -> Void)? = nil) {
+        self.onDone = onDone
         let calls = NIOLoopBound(self, eventLoop: loop)
         ClientBootstrap(group: loop)
             .connectTimeout(.seconds(5))
@@ -69,9 +72,10 @@ final class DaemonCalls: ChannelInboundHandler {
 
     /// Withdraws the calls; ``onEnd`` is not called.
     func cancel() {
-        hasEnded = true
-        (onReply, onEnd) = (nil, nil)
+        let onDone = onDone
+        (hasEnded, onReply, onEnd, self.onDone) = (true, nil, nil, nil)
         channel?.close(promise: nil)
+        onDone?()
     }
 
     private func end(isComplete: Bool) {

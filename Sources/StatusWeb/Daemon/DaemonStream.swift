@@ -9,8 +9,8 @@ import Varlink
 
 /// The stream of all events from the daemon, which begins again when it ends.
 final class DaemonStream {
-    /// The silence after which the daemon counts as cut off, and the time between two questions whether it answers.
-    private static let (longestSilence, interval) = (TimeAmount.milliseconds(1500), TimeAmount.milliseconds(500))
+    /// The silence after which the daemon counts as cut off.
+    private static let longestSilence = TimeAmount.milliseconds(1500)
     private static let pauses = (first: TimeAmount.milliseconds(250), longest: TimeAmount.seconds(2))
 
     private let path: String
@@ -71,7 +71,8 @@ final class DaemonStream {
         pause = min(pause + pause, Self.pauses.longest)
     }
 
-    /// Asks the daemon for the events after a cursor, up to the newest one here; passes nil if some are missing.
+    /// The calls that ask the daemon for the events after a cursor, up to the newest one here; they pass nil if some
+    /// are missing.
     func events(
         after cursor: Cursor, then body: @escaping ([(cursor: Cursor, frame: ByteBuffer)]?) -> Void
     ) -> DaemonCalls {
@@ -94,7 +95,6 @@ final class DaemonStream {
                 body(found)
             }, onEnd: { _ in body(nil) })
         calls = watch
-        watch.start(at: path, on: loop)
         return watch
     }
 

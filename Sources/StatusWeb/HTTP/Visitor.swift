@@ -37,6 +37,8 @@ final class Visitor: ChannelInboundHandler {
     /// Whether the connection ends after this answer.
     private var closes = false
     private var isOpen = true
+    /// The bytes of the answer that is being sent.
+    private var answerBytes = 0
     /// The bytes of events that the socket has not taken yet, and how many there may be.
     private var (queued, room) = (0, Visitor.usualRoom)
     private static let usualRoom = 64 << 10
@@ -73,6 +75,7 @@ final class Visitor: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) {
         isOpen = false
         held = nil
+        endAnswer()
         visitors.closed(self)
         onLeave?()
         onLeave = nil
@@ -148,6 +151,8 @@ final class Visitor: ChannelInboundHandler {
         // After `Upgrade:`, NIO's decoder would keep all further bytes.
         closes = closes || visitors.isStopping || !head.isKeepAlive || head.headers.contains(name: "upgrade")
         enter(.sending)
+        answerBytes = response.body.readableBytes
+        visitors.began(answerOf: answerBytes)
         context.write(wrapOutboundOut(.head(response.head(for: head, closes: closes))), promise: nil)
         if head.method != .HEAD, response.status != .notModified, response.body.readableBytes > 0 {
             context.write(wrapOutboundOut(.body(.byteBuffer(response.body))), promise: nil)
@@ -158,7 +163,13 @@ final class Visitor: ChannelInboundHandler {
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: sent)
     }
 
+    private func endAnswer() {
+        visitors.ended(answerOf: answerBytes)
+        answerBytes = 0
+    }
+
     private func sent() {
+        endAnswer()
         if closes { drop() } else if phase == .sending { enter(.idle) }
     }
 

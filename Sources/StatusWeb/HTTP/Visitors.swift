@@ -11,6 +11,8 @@ final class Visitors {
     private var open: [ObjectIdentifier: Visitor] = [:]
     /// Those that have an event stream.
     private(set) var streams: [ObjectIdentifier: Visitor] = [:]
+    /// The bytes of answers that are being sent.
+    private var unsent = 0
     private var sweep: RepeatedTask?
     private(set) var isStopping = false
     private var onEmpty: (() -> Void)?
@@ -46,6 +48,15 @@ final class Visitors {
         let waiting = open.values.filter { $0.phase == .idle || $0.phase == .reading }
         waiting.min { $0.since < $1.since }?.drop()
     }
+
+    /// Notes an answer; if visitors do not read theirs, the connection of the first of them ends.
+    func began(answerOf bytes: Int) {
+        unsent += bytes
+        guard unsent > limits.unsent else { return }
+        open.values.filter { $0.phase == .sending }.min { $0.since < $1.since }?.drop()
+    }
+
+    func ended(answerOf bytes: Int) { unsent -= bytes }
 
     /// Ends connections that have used up their time.
     private func dropLate() {

@@ -91,7 +91,7 @@ extension API {
             }
         }
         visitor.whenLeaving { for calls in all { calls.cancel() } }
-        for calls in all { calls.start(at: path, on: loop) }
+        for calls in all { site.daemon.start(calls) }
     }
 
     private static func refreshed(_ failed: [(name: String, error: [UInt8])]) -> Response {

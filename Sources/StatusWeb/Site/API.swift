@@ -15,22 +15,13 @@ struct API {
     let target: RequestTarget
     let request: Request
     let visitor: Visitor
-    let path: String
     let loop: any NIOCore.EventLoop
     /// How long the daemon may take, except for a refresh.
     static let timeout = TimeAmount.seconds(30)
     /// The maximum number of servers in one summary, and the maximum length of an answer in bytes.
-    static let (mostSummaries, longestAnswer) = (64, 16 << 20)
-    /// The number of connections to the daemon for one request; the daemon allows 128 for a user.
-    static let mostConnections = 16
-
-    init(
-        _ site: Site, _ target: RequestTarget, _ request: Request, _ visitor: Visitor, path: String,
-        loop: any NIOCore.EventLoop
-    ) {
-        (self.site, self.target, self.request, self.visitor) = (site, target, request, visitor)
-        (self.path, self.loop) = (path, loop)
-    }
+    static let (mostSummaries, longestAnswer) = (64, 4 << 20)
+    /// The number of connections to the daemon for one request, so that others can ask meanwhile.
+    static let mostConnections = 8
 
     func send(_ response: Response) { visitor.send(response, to: request) }
 
@@ -120,6 +111,10 @@ struct API {
         var body = ByteBuffer()
         var failed: Response?
         perform(messages) { reply in
+            guard body.readableBytes <= Self.longestAnswer else {
+                failed = .text(.payloadTooLarge, "the answer is too long; ask for a shorter time")
+                return
+            }
             if let error = reply.error {
                 if member != nil || messages.count == 1 { failed = failed ?? failure(error, reply.parameters) }
                 body.writeBytes(Self.error(error, reply.parameters))
@@ -130,9 +125,6 @@ struct API {
                 body.writeBytes(reply.parameters)
             }
             body.writeInteger(UInt8(ascii: "\n"))
-            if body.readableBytes > Self.longestAnswer {
-                failed = failed ?? .text(.payloadTooLarge, "the answer is too long; ask for a shorter time")
-            }
         } then: {
             send(failed ?? Response(.ok, "application/x-ndjson", body))
         }
@@ -203,7 +195,7 @@ struct API {
     ///
     /// After a failure or a timeout, the answer is ``unavailable``.
     func perform(
-        _ messages: [[UInt8]], within limit: TimeAmount? = Self.timeout,
+        _ messages: [[UInt8]], within limit: TimeAmount = Self.timeout,
         onReply: @escaping (DaemonCalls.Reply) -> Void, then answer: @escaping () -> Void
     ) {
         var timer: Scheduled<Void>?
@@ -220,8 +212,8 @@ struct API {
                 calls.cancel()
                 send(unavailable)
             }, eventLoop: loop)
-        timer = limit.map { loop.scheduleTask(in: $0) { late.value() } }
-        calls.start(at: path, on: loop)
+        timer = loop.scheduleTask(in: limit) { late.value() }
+        site.daemon.start(calls)
     }
 
     // MARK: Failures

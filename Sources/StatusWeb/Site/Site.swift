@@ -24,6 +24,7 @@ final class Site {
     let settings: Settings
     private let loop: any NIOCore.EventLoop
     private let stream: DaemonStream
+    let daemon: DaemonQueue
     private let files = PageFiles()
     /// The last snapshot: for visitors who may act, and for others.
     private var cached: (cursor: Cursor, frames: [Bool: ByteBuffer])?
@@ -33,6 +34,7 @@ final class Site {
     init(_ settings: Settings, limits: HTTPLimits = HTTPLimits(), loop: any NIOCore.EventLoop) {
         (self.settings, self.limits, self.loop) = (settings, limits, loop)
         stream = DaemonStream(path: settings.daemon, loop: loop)
+        daemon = DaemonQueue(path: settings.daemon, loop: loop)
         stream.onEvent = { [unowned self] in take($0, $1) }
         stream.onConnection = { [unowned self] in
             for visitor in visitors.streams.values { visitor.sendEvent(connectionFrame) }
@@ -50,15 +52,15 @@ final class Site {
             return visitor.send(.text(.badRequest, "the address is invalid"), to: request)
         }
         let reads = request.head.method == .GET || request.head.method == .HEAD
+        let api = API(site: self, target: target, request: request, visitor: visitor, loop: loop)
         if target.path.first == "api" {
-            let api = API(self, target, request, visitor, path: settings.daemon, loop: loop)
             return reads ? api.read() : api.act()
         }
         guard reads else { return visitor.send(Self.notAllowed("GET, HEAD"), to: request) }
         switch (target.path.first, target.path.count) {
         case ("events", 1): beginStream(target, request, visitor)
-        case ("health", 1): API(self, target, request, visitor, path: settings.daemon, loop: loop).health()
-        case ("metrics", 1): API(self, target, request, visitor, path: settings.daemon, loop: loop).metrics()
+        case ("health", 1): api.health()
+        case ("metrics", 1): api.metrics()
         case ("badge", 2): visitor.send(badge(target.path[1]), to: request)
         default: visitor.send(files.response(to: target.path, request.head), to: request)
         }
@@ -107,7 +109,9 @@ final class Site {
         visitor.mayAct = mayAct(request.head, visitor)
         // A new EventSource sends no Last-Event-ID, so the page has it in the address.
         let seen = request.head.headers["last-event-id"].last ?? target["since"]
-        guard let cursor = seen.flatMap(Self.cursor), cursor.epoch == stream.board.cursor?.epoch else {
+        guard let cursor = seen.flatMap(Self.cursor), let newest = stream.board.cursor,
+            cursor.epoch == newest.epoch, cursor.revision <= newest.revision
+        else {
             return begin(visitor, hasMissed: seen != nil)
         }
         resume(visitor, after: cursor)
@@ -146,6 +150,7 @@ final class Site {
             }
         }
         visitor.whenLeaving { calls.cancel() }
+        daemon.start(calls)
     }
 
     private static let gap = Frame.frame { $0.member("kind", "gap") }

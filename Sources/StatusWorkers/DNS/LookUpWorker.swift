@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import EventLoopIO
-import Glibc
 public import Varlink
 
 /// A process that looks up hosts for the daemon, which is connected to its standard input.
@@ -14,12 +13,7 @@ public enum LookUpWorker {
 
     /// Runs the worker in this process; does not return.
     public static func run() -> Never {
-        signal(SIGPIPE, SIG_IGN)
-        var calls = WorkerCalls<LookUpCall>()
-        let failure = MemoryLimit.set(additional: memoryLimit)
-        guard calls.greet(WorkerGreeting(refusal: failure)), failure == nil else { exit(0) }
-        while let call = calls.wait(), calls.answer(LookUpAnswer(to: call)) {}
-        exit(0)
+        WorkerCalls<LookUpCall>.serve(additionalMemory: memoryLimit) { LookUpAnswer(to: $0) }
     }
 }
 

@@ -104,6 +104,24 @@ def slow_request():
         assert ended
 
 
+@test("web: visitors who ask much at once, and do not read, use up neither memory nor the daemon's connections")
+def many_questions():
+    with Daemon("accept: any\nlimits: { servers: 4096 }\n") as daemon, Site(daemon) as site, Events(site) as stream, contextlib.ExitStack() as stack:
+        with daemon.connect() as connection:
+            for number in range(1500):
+                connection.send("Post", {"server": f"s{number}", "text": "x" * 1000}, oneway=True)
+            connection.call("List")
+        size = len(site.get("/api/list")[1])
+        assert size > 1_500_000, size
+        for _ in range(300):
+            stack.enter_context(contextlib.closing(site.raw(LIST)))
+        for _ in range(5):
+            equal(site.get("/badge/s1.svg")[0], 200)
+        equal(stream.next("alive", "disconnected")["kind"], "alive")
+        eventually(lambda: site.get("/health")[0] == 200, "an answer")
+        assert site.number("VmHWM") < 200 * 1024, f"300 answers of {size} bytes took {site.number('VmHWM')} KiB"
+
+
 MALFORMED = [
     b"\x00" * 100, b"\xff\xfe\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 500, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/1.1\nHost localhost\n\n", b"GET http://localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n",

@@ -15,15 +15,9 @@ public enum HostWorker {
 
     /// Runs the worker in this process; does not return.
     public static func run() -> Never {
-        signal(SIGPIPE, SIG_IGN)
-        var calls = WorkerCalls<HostCall>()
-        let failure = MemoryLimit.set(additional: memoryLimit, of: .data)
-        guard calls.greet(WorkerGreeting(refusal: failure)), failure == nil else { exit(0) }
-        while let call = calls.wait() {
-            let result = Result { () throws(CheckFailure) in try call.settings.check() }
-            guard calls.answer(HostAnswer(result)) else { break }
+        WorkerCalls<HostCall>.serve(additionalMemory: memoryLimit, of: .data) { call in
+            HostAnswer(Result { () throws(CheckFailure) in try call.settings.check() })
         }
-        exit(0)
     }
 
     /// Carries out the one call on standard input, and writes the answer; does not return.
