@@ -20,8 +20,6 @@ package final class RegularExpression {
     package static let library = "libpcre2-8.so.0"
     /// The maximum length of an expression in bytes.
     package static let maximumBytes = 4096
-    /// The processor time for one match.
-    private static let timeLimit = Duration.seconds(1)
     /// The memory for one match, in KiB.
     private static let memoryLimit: UInt32 = 64 << 10
 
@@ -62,7 +60,9 @@ package final class RegularExpression {
     }
 
     /// Whether the expression matches a part of a text.
-    package func matches(_ text: [UInt8]) throws(Failure) -> Bool {
+    ///
+    /// - Parameter limit: The processor time of this thread for the match, in whole seconds.
+    package func matches(_ text: [UInt8], within limit: Duration = .seconds(1)) throws(Failure) -> Bool {
         guard let data = functions.match_data_create(1, nil), let context = functions.match_context_create(nil) else {
             throw .tooExpensive("out of memory")
         }
@@ -70,7 +70,7 @@ package final class RegularExpression {
             functions.match_data_free(data)
             functions.match_context_free(context)
         }
-        let budget = ProcessorBudget(Self.timeLimit)
+        let budget = ProcessorBudget(limit)
         _ = functions.set_callout(context, spendCallout, Unmanaged.passUnretained(budget).toOpaque())
         _ = functions.set_heap_limit(context, Self.memoryLimit)
         // The time is limited instead of the steps from one start.
@@ -80,7 +80,7 @@ package final class RegularExpression {
         case STATUSD_PCRE_NO_MATCH: return false
         case 0...: return true
         case STATUSD_PCRE_CALLOUT_FAILED:
-            throw .tooExpensive("takes more than \(Self.timeLimit.components.seconds) s of processor time")
+            throw .tooExpensive("takes more than \(limit.components.seconds) s of processor time")
         default: throw .tooExpensive("needs too much memory")
         }
     }
@@ -90,15 +90,22 @@ package final class RegularExpression {
 ///
 /// PCRE2's own limit counts the steps from one start of a match, and there may be a start for each byte.
 private final class ProcessorBudget {
-    private let end: clock_t
+    private let end: Duration
     private var count = 0
 
-    init(_ limit: Duration) { end = clock() + clock_t(limit / .microseconds(1)) }
+    init(_ limit: Duration) { end = Self.spent() + limit }
 
     var isSpent: Bool {
         count &+= 1
         // One step may scan the whole text.
-        return count & 15 == 0 && clock() > end
+        return count & 15 == 0 && Self.spent() > end
+    }
+
+    /// The processor time of this thread.
+    private static func spent() -> Duration {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 }
 
