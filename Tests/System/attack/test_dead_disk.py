@@ -22,16 +22,19 @@ def configuration(folder):
 
 
 def uninterruptible():
-    """The number of processes that cannot be killed now."""
-    count = 0
-    for process in os.listdir("/proc"):
-        if process.isdigit():
-            try:
-                with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
-                    count += file.read().rpartition(")")[2].split()[0] == "D"
-            except OSError:
-                pass
-    return count
+    """The number of processes started by this one, or by these, that cannot be killed now."""
+    states, children = {}, {}
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
+                states[int(process)], parent = file.read().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        children.setdefault(int(parent), []).append(int(process))
+    family = [os.getpid()]
+    for process in family:
+        family += children.get(process, [])
+    return sum(states.get(process) == "D" for process in family)
 
 
 @test("plugins that cannot be killed time out on time, delay nobody, and are not started a second time", limit=60)

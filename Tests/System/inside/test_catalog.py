@@ -97,7 +97,7 @@ def explanations():
         contains([text for number, _, text in shown if number == IDS["reloadFailed"]][-1], f"It concerns {CONFIGURATION}.")
 
 
-@test("install --uninstall makes journalctl -x forget the messages, and install brings them back")
+@test("install --uninstall makes journalctl -x forget the messages, and install brings them back", once=True)
 def updated():
     def known():
         return [line for line in done("journalctl", "--no-pager", "--list-catalog").splitlines() if " statusd: " in line]

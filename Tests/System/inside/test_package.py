@@ -123,7 +123,7 @@ def life():
         equal(run("systemctl", "list-units", "--all", "--plain", "--no-legend", "statusd*").out, "", "units")
 
 
-@test("the removal of a package that was only unpacked ends everything, too, and a new installation runs plugins")
+@test("the removal of a package that was only unpacked ends everything, too, and a new installation runs plugins", once=True)
 def unpacked():
     with without_installation() as package:
         dpkg("-i", package)
@@ -157,7 +157,7 @@ def service_managers():
                 assert not pathlib.Path("/var/lib/systemd/linger", user).exists(), user
 
 
-@test("packaging/install neither replaces nor removes the files of the package")
+@test("packaging/install neither replaces nor removes the files of the package", once=True)
 def beside_package():
     with without_installation() as package:
         for option in ("-i", "--unpack"):
@@ -188,7 +188,7 @@ def beside_package():
         equal(states(), ALL_RUN)
 
 
-@test("a directory in which another user continues to create files is not used again after a removal")
+@test("a directory in which another user continues to create files is not used again after a removal", once=True)
 def lasting_user():
     with without_installation() as package:
         dpkg("-i", package)
@@ -242,7 +242,7 @@ def upgrade():
         equal(owner_and_mode(CONFIGURATION.parent), "root:statusd 755")
 
 
-@test("an upgrade leaves disabled and stopped units as they are; so does an installation after a removal, which starts the others")
+@test("an upgrade leaves disabled and stopped units as they are; so does an installation after a removal, which starts the others", once=True)
 def administrator():
     with without_installation() as package, older(package) as before:
         CONFIGURATION.parent.mkdir(mode=0o755)
@@ -261,7 +261,7 @@ def administrator():
         equal(owner_and_mode(CONFIGURATION.parent), "root:root 755")
 
 
-@test("the package replaces an installation from a clone, and restarts its service")
+@test("the package replaces an installation from a clone, and restarts its service", once=True)
 def after_a_clone():
     with without_installation() as package:
         install()

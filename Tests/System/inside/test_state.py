@@ -198,7 +198,7 @@ def commands():
             shutil.rmtree("/var/lib/disk")
 
 
-@test("the commands of the manual lose nothing if they fail, and can be repeated")
+@test("the commands of the manual lose nothing if they fail, and can be repeated", once=True)
 def failing_commands():
     with commands_of_manual() as manual, service():
         statusctl("post", "db", "kept")
@@ -221,7 +221,7 @@ def failing_commands():
             contains(shell(command).err, "No such file")
 
 
-@test("the commands of the manual give no file away if the daemon is compromised")
+@test("the commands of the manual give no file away if the daemon is compromised", once=True)
 def hostile_commands():
     with commands_of_manual() as manual, service(), tempfile.TemporaryDirectory(dir="/var/lib") as folder:
         os.chmod(folder, 0o755)
