@@ -99,7 +99,6 @@ AXE = """
 
 def accessible(path, what="", **size):
     """Runs axe-core on a view; nothing may be found."""
-    only("chromium")  # in Firefox it takes ten times as long
     if not page.options.axe:
         raise Skip("needs --axe")
     if path is not None:
@@ -110,6 +109,7 @@ def accessible(path, what="", **size):
 
 
 @test("axe-core finds nothing in the list, a detail, a cell, the kiosk and on a phone", limit=180)
+@only("chromium")  # in Firefox it takes ten times as long
 def _():
     for path in VIEWS:
         accessible(path, width=1920, height=1080)
@@ -117,8 +117,8 @@ def _():
 
 
 @test("axe-core finds nothing in the dark and when disconnected", limit=120)
+@only("chromium")
 def _():
-    only("chromium")
     page.browser.prefer("dark")
     try:
         accessible("")

@@ -18,7 +18,6 @@ def pull(distance, start):
 
 def on_phone(path):
     """Opens a path on a phone."""
-    only("chromium")
     load(path)
     page.browser.become_phone(390, 844)
     until("innerWidth === 390")
@@ -30,6 +29,7 @@ def refreshable(wanted):
 
 
 @test("a pull of the list refreshes all, with an indicator that ends by itself")
+@only("chromium")
 def _():
     on_phone("")
     try:
@@ -49,6 +49,7 @@ def _():
 
 
 @test("a pull of a detail refreshes its server only")
+@only("chromium")
 def _():
     on_phone(refreshable(True))
     try:
@@ -62,20 +63,25 @@ def _():
 
 
 @test("leaving the detail during a pull ends the refresh")
+@only("chromium")
 def _():
     on_phone(refreshable(True))
+    page.stage.do("hold")
     try:
         until("!document.querySelector('#detail nav button:last-child').disabled")
         pull(200, 200)
         page.browser.touch("End")
         until(f"{PULL}.ariaBusy === 'true'")
         page.browser.run("document.querySelector('#detail nav a').click()")
-        until(f"{PULL}.ariaBusy !== 'true'", patience=0.5)
+        until(f"{PULL}.ariaBusy !== 'true'")
+        until("!document.querySelector('.row[aria-busy=true]')")
     finally:
+        page.stage.do("release")
         page.browser.become_desktop()
 
 
 @test("a detail that cannot be refreshed cannot be pulled")
+@only("chromium")
 def _():
     on_phone(refreshable(False))
     try:
@@ -88,6 +94,7 @@ def _():
 
 
 @test("all targets are large enough for a thumb")
+@only("chromium")
 def _():
     on_phone("")
     try:

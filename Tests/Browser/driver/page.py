@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page as a person has it: what is on it, and what can be done with it."""
 
-from harness.expect import Skip, eventually
+from harness.expect import eventually
 
 # Set by Tests/Browser/run.
 browser = None
@@ -10,9 +10,13 @@ options = None
 
 
 def only(name):
-    """Skips the rest of a test in other browsers."""
-    if browser.name != name:
-        raise Skip(f"needs {name}")
+    """Marks a test that no other browser can run."""
+
+    def mark(function):
+        function.only = name
+        return function
+
+    return mark
 
 
 def js(script, *arguments):

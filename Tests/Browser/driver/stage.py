@@ -9,6 +9,7 @@ out and answers with a line of JSON (`{}`, or `{"error": "…"}`):
     {"do": "select", "server": "db"}                               statusctl select
     {"do": "stop"}, {"do": "start"}                                kills statusd, and starts it again
     {"do": "freeze"}, {"do": "thaw"}                               stops statusd-web with SIGSTOP, and continues it
+    {"do": "hold"}, {"do": "release"}                              lets no check end, and lets them end again
 
 It ends at the end of its input. It has at least 20 servers, among them `web` and `db`, and one of each level; `actions`
 are on, and at least one server can be refreshed, which takes about a second.
