@@ -15,6 +15,7 @@ extension ServerState: JSONReadable, JSONWritable {
         var silence: Silence?
         var values: [MeasuredValue] = []
         var check: CheckRun?
+        var (group, parent): (ServerName?, ServerName?)
         try reader.object { member, reader throws(JSONError) in
             switch member {
             case "name": name = try ServerName(from: &reader)
@@ -32,6 +33,8 @@ extension ServerState: JSONReadable, JSONWritable {
             case "silence": silence = try Silence?(from: &reader)
             case "values": values = try [MeasuredValue]?(from: &reader) ?? []
             case "check": check = try CheckRun.read(from: &reader)
+            case "group": group = try ServerName?(from: &reader)
+            case "parent": parent = try ServerName?(from: &reader)
             default: try reader.skip()
             }
         }
@@ -46,6 +49,7 @@ extension ServerState: JSONReadable, JSONWritable {
         (self.isRefreshing, self.isSelected) = (isRefreshing, isSelected)
         self.revision = revision
         (self.silence, self.values, self.check) = (silence, values, check)
+        (self.group, self.parent) = (group, parent)
     }
 
     public func write(to writer: inout JSONWriter) {
@@ -63,6 +67,8 @@ extension ServerState: JSONReadable, JSONWritable {
             writer.member("revision", revision)
             if isRestored { writer.member("restored", true) }
             guard hasSupplement else { return }
+            if let group { writer.member("group", group) }
+            if let parent { writer.member("parent", parent) }
             if let silence { writer.member("silence", silence) }
             if !values.isEmpty { writer.member("values", values) }
             guard let check else { return }

@@ -40,28 +40,44 @@ public struct ServerState: Hashable, Sendable {
 
     /// Until when nobody is told of its problems; nil if people are.
     public var silence: Silence? {
-        get { supplement?.silence }
-        set { setSupplement(newValue, values, check) }
+        get { supplement?.parts.silence }
+        set { supplement(\.silence, newValue) }
     }
 
-    /// Whether it has a silence, values or the run of a check.
+    /// Whether it has any of the following, or a silence.
     public var hasSupplement: Bool { supplement != nil }
+
+    /// The group of which it is a member, the first by name if there are several.
+    public var group: ServerName? {
+        get { supplement?.parts.group }
+        set { supplement(\.group, newValue) }
+    }
+
+    /// The server without which this one cannot be reached.
+    public var parent: ServerName? {
+        get { supplement?.parts.parent }
+        set { supplement(\.parent, newValue) }
+    }
 
     /// What the check measured with the last status; empty for a status without numbers.
     public var values: [MeasuredValue] {
-        get { supplement?.values ?? [] }
-        set { setSupplement(silence, newValue, check) }
+        get { supplement?.parts.values ?? [] }
+        set { supplement(\.values, newValue) }
     }
 
     /// The last run of the server's check; only in the reply to `Describe`, so that events stay small.
     public var check: CheckRun? {
-        get { supplement?.check }
-        set { setSupplement(silence, values, newValue) }
+        get { supplement?.parts.check }
+        set { supplement(\.check, newValue) }
     }
 
-    private mutating func setSupplement(_ silence: Silence?, _ values: [MeasuredValue], _ check: CheckRun?) {
-        let isEmpty = silence == nil && values.isEmpty && check == nil
-        supplement = isEmpty ? nil : Supplement(silence: silence, values: values, check: check)
+    private mutating func supplement<Value: Equatable>(
+        _ part: WritableKeyPath<Supplement.Parts, Value>, _ value: Value
+    ) {
+        var parts = supplement?.parts ?? Supplement.Parts()
+        guard parts[keyPath: part] != value else { return }
+        parts[keyPath: part] = value
+        supplement = parts == Supplement.Parts() ? nil : Supplement(parts)
     }
 
     /// The text of the last known status, or the reason why there is none.
@@ -102,22 +118,21 @@ public struct ServerState: Hashable, Sendable {
 
 /// The parts of a state that few servers have.
 private final class Supplement: Sendable, Hashable {
-    let silence: Silence?
-    let values: [MeasuredValue]
-    let check: CheckRun?
-
-    init(silence: Silence?, values: [MeasuredValue], check: CheckRun?) {
-        (self.silence, self.values, self.check) = (silence, values, check)
+    struct Parts: Sendable, Hashable {
+        var silence: Silence?
+        var group: ServerName?
+        var parent: ServerName?
+        var values: [MeasuredValue] = []
+        var check: CheckRun?
     }
 
-    static func == (left: Supplement, right: Supplement) -> Bool {
-        left === right || left.silence == right.silence && left.values == right.values && left.check == right.check
-    }
+    let parts: Parts
 
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(silence)
-        hasher.combine(values)
-    }
+    init(_ parts: Parts) { self.parts = parts }
+
+    static func == (left: Supplement, right: Supplement) -> Bool { left === right || left.parts == right.parts }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(parts) }
 }
 
 /// Whether a server has a status.

@@ -51,6 +51,9 @@ struct GroupTable {
             + Set(patterns.filter { fnmatch($0.pattern, name.rawValue, 0) == 0 }.map(\.index)).subtracting(named)
     }
 
+    /// The first of some groups by name.
+    func firstName(of indices: [Int]) -> ServerName? { indices.map { groups[$0].name }.min() }
+
     /// Counts a member that changed, appeared (from nil) or was removed (to nil).
     mutating func count(_ member: ServerName, from old: Group.Share?, to new: Group.Share?, in indices: [Int]) {
         for index in indices {

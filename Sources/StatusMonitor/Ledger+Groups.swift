@@ -3,20 +3,30 @@
 import StatusModel
 
 extension Ledger {
-    /// Replaces all groups; ``settleGroups(into:at:)`` must follow.
-    mutating func setGroups(_ rules: [ServerName: GroupRule]) {
-        if groups.isEmpty, rules.isEmpty { return }
-        groups = GroupTable(rules)
-        for place in records.indices {
-            records[place].groups = []
-            records[place].share = nil
-            if !groups.isEmpty { joinGroups(at: place) }
-        }
+    /// Counts no groups until ``setGroups(_:)``; servers stay members.
+    mutating func suspendGroups() {
+        if groups.isEmpty { return }
+        groups = GroupTable()
+        for place in records.indices { (records[place].groups, records[place].share) = ([], nil) }
     }
 
-    /// Counts a server in the groups of which it is a member.
+    /// Replaces all groups; ``settleGroups(into:at:)`` must follow.
+    mutating func setGroups(_ rules: [ServerName: GroupRule]) -> Effects {
+        var effects = Effects(revision: log.latest)
+        suspendGroups()
+        groups = GroupTable(rules)
+        for place in records.indices {
+            let old = records[place].state.group
+            joinGroups(at: place)
+            if records[place].state.group != old { effects = effects.followed(by: append(.updated, at: place)) }
+        }
+        return effects
+    }
+
+    /// Makes a server a member of its groups, and counts it there.
     mutating func joinGroups(at place: Int) {
         records[place].groups = groups.groups(of: records[place].state.name)
+        records[place].state.group = groups.firstName(of: records[place].groups)
         countMember(at: place, .changed)
     }
 

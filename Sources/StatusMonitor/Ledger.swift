@@ -133,10 +133,11 @@ struct Ledger {
     /// Its time to live counts from now.
     mutating func add(_ definition: ServerDefinition, by caller: Caller? = nil, at now: Moment) -> Effects? {
         guard records[definition.name] == nil else { return nil }
-        let state = ServerState(
+        var state = ServerState(
             name: definition.name, description: definition.description, source: definition.source,
             phase: definition.firstPhase, message: definition.failure ?? definition.placeholder,
             isRefreshable: definition.isRefreshable)
+        state.parent = definition.parent
         let place = records.insert(
             Record(
                 server: Server(name: definition.name),
@@ -303,6 +304,7 @@ extension Ledger.Record {
         self.definition = definition
         state.isStale = isStale(at: now)
         state.description = definition.description
+        state.parent = definition.parent
         state.source = definition.source
         state.isRefreshable = definition.isRefreshable
         if !definition.isRefreshable { state.isRefreshing = false }
@@ -331,10 +333,11 @@ extension Ledger.Record {
 }
 
 extension ServerState {
-    /// Whether the state is the same, apart from the server's description and source.
+    /// Whether the state is the same, apart from what the configuration says of the server.
     fileprivate func isHow(_ old: ServerState) -> Bool {
         var state = self
         (state.description, state.source, state.isRefreshable) = (old.description, old.source, old.isRefreshable)
+        state.parent = old.parent
         return state == old
     }
 }

@@ -15,6 +15,8 @@ public struct ServerDefinition: Hashable, Sendable {
     public var name: ServerName
     /// The description in the configuration, for people.
     public var description: String?
+    /// The server without which it cannot be reached.
+    public var parent: ServerName?
     /// The kind of its source: `push`, `notify` and so on.
     public var source: String
     /// The text to show until it has a status.
@@ -27,12 +29,14 @@ public struct ServerDefinition: Hashable, Sendable {
 
     /// Creates a definition.
     public init(
-        name: ServerName, description: String? = nil, source: String, placeholder: String = defaultPlaceholder,
-        isRefreshable: Bool = false, takesPosts: Bool = true, timeToLive: Duration? = nil, interval: Duration? = nil,
+        name: ServerName, description: String? = nil, parent: ServerName? = nil, source: String,
+        placeholder: String = defaultPlaceholder, isRefreshable: Bool = false, takesPosts: Bool = true,
+        timeToLive: Duration? = nil, interval: Duration? = nil,
         failure: String? = nil
     ) {
         self.name = name
         self.description = description
+        self.parent = parent
         self.source = source
         self.placeholder = placeholder
         self.isRefreshable = isRefreshable

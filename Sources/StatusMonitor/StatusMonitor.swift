@@ -106,15 +106,14 @@ public final class StatusMonitor: Sendable {
         try change { ledger, now throws(LedgerError) in try ledger.fail(name, because: reason, at: now) }
     }
 
+    /// Lets no group change until ``setGroups(_:)``, while many servers are changed at once.
+    public func suspendGroups() { ledger.withLock { $0.suspendGroups() } }
+
     /// Replaces the rules of all groups, by the names of the servers whose status they determine.
     ///
-    /// Afterwards, a group changes together with its members. While many servers are changed at once, there should be
-    /// no groups, which otherwise change with each of them.
+    /// Afterwards, a group changes together with its members.
     public func setGroups(_ rules: [ServerName: GroupRule]) {
-        _ = try? change { ledger, _ in
-            ledger.setGroups(rules)
-            return Effects(revision: ledger.log.latest)
-        }
+        _ = try? change { ledger, _ in ledger.setGroups(rules) }
     }
 
     // MARK: Statuses

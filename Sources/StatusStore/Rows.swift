@@ -8,7 +8,7 @@ enum StateColumns {
     static let names = """
         description, source, phase, text, level, changed_at, level_changed_at, updated_at, message, stale,
         refreshable, revision, silenced_at, silenced_until, silenced_by, silence_reason,
-        measured
+        measured, member_of, parent
         """
 
     static func values(of state: ServerState) -> [(any SQLConvertible)?] {
@@ -18,6 +18,7 @@ enum StateColumns {
             status?.changedAt, status?.levelChangedAt, status?.updatedAt, state.message, state.isStale,
             state.isRefreshable, state.revision, state.silence?.since, state.silence?.until, state.silence?.user,
             state.silence?.reason, state.values.isEmpty ? nil : state.values.performanceData,
+            state.group?.rawValue, state.parent?.rawValue,
         ]
     }
 
@@ -36,7 +37,7 @@ enum StateColumns {
             name: name, description: description, source: source, phase: phase, message: message,
             isRefreshable: isRefreshable)
         (state.status, state.isStale, state.revision, state.silence) = (status, isStale, revision, silence)
-        if !values.isEmpty { state.values = values }
+        (state.values, state.group, state.parent) = (values, columns.name(), columns.name())
         return state
     }
 }
@@ -74,7 +75,7 @@ extension StoredServer {
         updates_revision, changes_revision, refreshed_at, grace_end, own_time_to_live, stays_stale,
         guest, subject, streak, time_to_live_user, has_failed
         """
-    static let columnCount = 34
+    static let columnCount = 36
 
     var values: [(any SQLConvertible)?] {
         let definition = memory.definition
@@ -93,7 +94,8 @@ extension StoredServer {
     init?(from columns: inout Columns) {
         guard let name = columns.name(), let state = StateColumns.read(name, from: &columns) else { return nil }
         var definition = ServerDefinition(
-            name: name, description: state.description, source: state.source, isRefreshable: state.isRefreshable)
+            name: name, description: state.description, parent: state.parent, source: state.source,
+            isRefreshable: state.isRefreshable)
         definition.placeholder = columns.visibleText() ?? ServerDefinition.defaultPlaceholder
         definition.failure = columns.visibleText()
         definition.timeToLive = columns.duration()
@@ -118,7 +120,7 @@ extension LogEntry {
     static let columns = """
         entry_revision, kind, of_selected, selected, refreshing, name, \(StateColumns.names)
         """
-    static let columnCount = 23
+    static let columnCount = 25
 
     var values: [(any SQLConvertible)?] {
         let entry: [(any SQLConvertible)?] = [revision, kind.rawValue, isOfSelected]

@@ -96,6 +96,12 @@ enum Schema {
         ALTER TABLE servers ADD COLUMN measured TEXT;
         ALTER TABLE events ADD COLUMN measured TEXT;
         """,
+        """
+        ALTER TABLE servers ADD COLUMN member_of TEXT;
+        ALTER TABLE servers ADD COLUMN parent TEXT;
+        ALTER TABLE events ADD COLUMN member_of TEXT;
+        ALTER TABLE events ADD COLUMN parent TEXT;
+        """,
     ]
 
     /// Checks that the tables are statusd's, before anything is changed.

@@ -71,9 +71,20 @@ def _():
     until("document.querySelector('#detail h2').textContent.startsWith('events')")
 
 
+@test("members stand under the name of their group; a server in trouble says behind which other it is")
+def _():
+    load()
+    equal(js("[...document.querySelectorAll('details:has(ul[aria-label=pair]) .row')].map(row => row.row.name)"),
+          ["server-10", "server-11"])
+    page.stage.post("server-0", "critical", "down")
+    until("[...document.querySelectorAll('.attention .row')].some(row => row.textContent.includes('behind web'))")
+    page.stage.post("server-0", "ok", "fine")
+    until("![...document.querySelectorAll('.row')].some(row => row.textContent.includes('behind web'))")
+
+
 @test("rows are in order after many changes: trouble first, the worst first")
 def _():
-    names = [server["name"] for server in page.stage.servers()][:12]
+    names = page.stage.takers()[:12]
     load()
     for number in range(120):
         level = ("ok", "critical", "warning", "unknown")[number % 4]

@@ -43,7 +43,7 @@ def _():
 
 def _delays(large):
     """Posts changes, and measures how long each takes to be in a frame."""
-    names = [server["name"] for server in large.servers()]
+    names = large.takers()
     page.browser.run("""window.delays = {};
         new MutationObserver(() => requestAnimationFrame(() => setTimeout(() => {
             for (const text of document.querySelectorAll('.row .text')) {
@@ -52,7 +52,7 @@ def _delays(large):
             }
         }))).observe(document.querySelector('#groups'), {subtree: true, childList: true, characterData: true})""")
     for number in range(60):
-        large.post(names[number * 7 % 500], ("ok", "critical")[number % 2], f"at {int(time.time() * 1000)}")
+        large.post(names[number * 7 % len(names)], ("ok", "critical")[number % 2], f"at {int(time.time() * 1000)}")
         time.sleep(0.03)
     until("Object.keys(window.delays).length >= 60")
     return list(js("window.delays").values())
@@ -62,7 +62,7 @@ def _delays(large):
 @only("chromium")
 def _():
     load()
-    names = [server["name"] for server in page.stage.servers()]
+    names = page.stage.takers()
 
     def changes(count):
         for number in range(count):

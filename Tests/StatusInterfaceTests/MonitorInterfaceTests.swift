@@ -56,6 +56,7 @@ import Varlink
             text: try StatusText("a \"quoted\" ☃ text"), level: .warning, changedAt: Timestamp(milliseconds: 2),
             levelChangedAt: Timestamp(milliseconds: 1), updatedAt: Timestamp(milliseconds: 3))
         state.values = [MeasuredValue("used", 71.5, "%", warning: 85, critical: 95)]
+        (state.group, state.parent) = (ServerName("databases"), ServerName("router"))
         (state.isStale, state.isRefreshable, state.isRefreshing, state.isSelected) = (true, true, true, true)
         state.isRestored = true
         state.revision = 7

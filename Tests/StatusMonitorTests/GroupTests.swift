@@ -174,11 +174,34 @@ import Testing
         #expect(try shown(fixture, ["a": .ok, "b": .critical, "c": .ok]) == "critical: 1 of 2 critical: b")
         let watch = try fixture.watch(.all)
         _ = watch.lines()
-        fixture.monitor.setGroups([:])
+        fixture.monitor.suspendGroups()
         fixture.monitor.setGroups([name("group"): GroupRule(names: [name("a"), name("b")])])
         #expect(watch.lines() == [])
         fixture.monitor.setGroups([name("group"): GroupRule(names: [name("a"), name("c")])])
         #expect(watch.lines() == ["changed group 2 ok"])
+    }
+
+    @Test("a server names its group, the first by name, from the event with which it is added")
+    func names() throws {
+        let fixture = fixture(["a"], patterns: ["*"])
+        #expect(try fixture.monitor.state(of: name("a")).group == name("group"))
+        let watch = try fixture.watch(.all, updates: true)
+        _ = watch.lines()
+        fixture.monitor.add(ServerDefinition(name: name("d"), source: "push"))
+        #expect(watch.next()?.server?.group == name("group"))
+        _ = watch.lines()
+        fixture.monitor.setGroups([
+            name("group"): GroupRule(names: [name("a"), name("b")]), name("elder"): GroupRule(names: [name("a")]),
+        ])
+        #expect(
+            watch.lines() == [
+                "updated a no status yet", "updated c no status yet", "updated d no status yet",
+                "changed group no status yet: a, b",
+            ])
+        let groups = try ["a", "b", "c"].map { try fixture.monitor.state(of: name($0)).group?.rawValue }
+        #expect(groups == ["elder", "group", nil])
+        fixture.monitor.setGroups([:])
+        #expect(try fixture.monitor.state(of: name("a")).group == nil)
     }
 
     @Test("a loop, which the configuration refuses, ends nothing")

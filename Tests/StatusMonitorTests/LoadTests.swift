@@ -167,15 +167,20 @@ import Testing
         #expect(try state().status?.text.rawValue == "DISK OK")
     }
 
-    @Test("a new description alone is not a change of the server's state")
+    @Test("a new description or parent alone is not a change of the server's state")
     func describedAnew() throws {
         try fixture.post("DISK OK", to: "disk")
         let changes = try fixture.watch(.server(disk))
         let updates = try fixture.watch(.server(disk), updates: true)
         for watch in [changes, updates] { #expect(watch.lines() == ["snapshot disk DISK OK"]) }
-        try monitor.redefine(ServerDefinition(name: disk, description: "The disk", source: "exec", isRefreshable: true))
-        #expect(changes.lines() == [])
-        #expect(updates.lines() == ["updated disk DISK OK"])
+        for parent in [nil, name("router")] {
+            try monitor.redefine(
+                ServerDefinition(
+                    name: disk, description: "The disk", parent: parent, source: "exec", isRefreshable: true))
+            #expect(changes.lines() == [])
+            #expect(updates.lines() == ["updated disk DISK OK"])
+        }
+        #expect(try state().parent == name("router"))
     }
 
     @Test("a new placeholder is shown by a server that has nothing else to show")

@@ -101,7 +101,7 @@ struct RestoringTests {
         runs.first.setGroups(rules)
         for server in ["a", "b"] { try runs.post("up", to: server) }
         let second = runs.restart()
-        let watch = try second.watch(.all) { _ in }
+        let watch = try second.watch(.all, updates: true) { _ in }
         _ = watch.lines()
         second.setGroups(rules)
         #expect(watch.lines() == [])

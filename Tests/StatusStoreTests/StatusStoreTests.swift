@@ -19,6 +19,7 @@ struct StatusStoreTests {
         var state = try state("db", "Signed In", level: .warning, at: 1000)
         state.status?.levelChangedAt = Timestamp(milliseconds: 500)
         state.values = [MeasuredValue("used", 71.5, "%", warning: 85), MeasuredValue("free", 28e9, "B")]
+        (state.group, state.parent) = (name("databases"), name("router"))
         state.status?.updatedAt = Timestamp(milliseconds: 2000)
         state.description = "The database"
         state.message = "1 of 3"
@@ -27,8 +28,9 @@ struct StatusStoreTests {
             since: Timestamp(milliseconds: 1500), until: Timestamp(milliseconds: 9500), user: 1000, reason: "disks")
         var server = stored(state)
         server.memory.definition = ServerDefinition(
-            name: state.name, description: state.description, source: state.source, placeholder: "nothing",
-            isRefreshable: true, takesPosts: false, timeToLive: .milliseconds(1500), interval: .seconds(3),
+            name: state.name, description: state.description, parent: state.parent, source: state.source,
+            placeholder: "nothing", isRefreshable: true, takesPosts: false, timeToLive: .milliseconds(1500),
+            interval: .seconds(3),
             failure: "no such unit")
         server.memory.followed = Revisions(updates: 7, changes: 5)
         server.memory.refreshedAt = .microseconds(-5)

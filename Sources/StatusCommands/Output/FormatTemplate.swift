@@ -65,7 +65,7 @@ struct FormatTemplate: Sendable {
 
 enum ServerField: String, CaseIterable {
     case name, text, level, lastLevel, phase, source, description, message, mark, selected, stale, restored, since, age
-    case changed, updated, revision, host, silenced
+    case changed, updated, revision, host, silenced, group, parent
 
     /// Its value, as people read it; empty if there is none.
     func value(_ server: ServerState, host: String? = nil, now: Timestamp) -> String {
@@ -90,6 +90,8 @@ enum ServerField: String, CaseIterable {
         case .revision: return "\(server.revision)"
         case .host: return host ?? ""
         case .silenced: return server.silence == nil ? "no" : "yes"
+        case .group: return server.group?.rawValue ?? ""
+        case .parent: return server.parent?.rawValue ?? ""
         }
     }
 }

@@ -52,6 +52,8 @@ enum ServerText {
         add("Changed", server.status.map { time($0.changedAt) })
         if now != nil { add("Updated", server.status.map { time($0.updatedAt) }) }
         add("Source", server.source)
+        add("Group", server.group?.rawValue)
+        add("Parent", server.parent?.rawValue)
         for (number, value) in server.values.enumerated() {
             add(number == 0 ? "Values" : "", self.value(value))
         }

@@ -56,7 +56,7 @@ final class ServerRegistry {
             (try? monitor.state(of: former)).flatMap { state in state.isCurrent ? (present, state.status) : nil }
         }
         // They are settled once, with all changes.
-        monitor.setGroups([:])
+        monitor.suspendGroups()
         for (name, step) in plan.inOrder { carryOut(step, for: name, wasFailed: wereFailed) }
         for case (let name, let status?) in inherited where configuration.servers[name]?.takesPosts == true {
             _ = try? monitor.post(status.text, level: status.level, to: name)

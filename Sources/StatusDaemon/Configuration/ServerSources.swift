@@ -3,6 +3,7 @@
 import EventLoopIO
 import Logging
 import SourceKinds
+import StatusAlerts
 import StatusConfiguration
 import StatusModel
 import StatusMonitor
@@ -248,7 +249,7 @@ final class ServerSources {
 extension ServerConfiguration {
     fileprivate func definition(name: ServerName, failure: String?) -> ServerDefinition {
         ServerDefinition(
-            name: name, description: description, source: source?.key ?? "none",
+            name: name, description: description, parent: alert.parent, source: source?.key ?? "none",
             placeholder: placeholder ?? ServerDefinition.defaultPlaceholder,
             isRefreshable: isRefreshable && failure == nil, takesPosts: takesPosts && failure == nil,
             timeToLive: lifetime, interval: source?.delivery == .checked ? schedule.longestPause : nil, failure: failure

@@ -11,7 +11,8 @@ out and answers with a line of JSON (`{}`, or `{"error": "…"}`):
     {"do": "freeze"}, {"do": "thaw"}                               stops statusd-web with SIGSTOP, and continues it
     {"do": "hold"}, {"do": "release"}                              lets no check end, and lets them end again
 
-It ends at the end of its input. It has at least 20 servers, among them `web` and `db`, and one of each level; `actions`
+It ends at the end of its input. It has at least 20 servers, among them `web` and `db`, the group `pair` of two others, and one of each level; `web` is
+the parent of `server-0`; `actions`
 are on, and at least one server can be refreshed, which takes about a second.
 """
 
@@ -51,6 +52,10 @@ class Stage:
     def servers(self):
         """The servers as statusd lists them."""
         return json.loads(self.get("api/list"))["servers"]
+
+    def takers(self):
+        """The names of the servers to which texts can be posted."""
+        return [server["name"] for server in self.servers() if server["source"] == "push"]
 
     def close(self):
         self.process.stdin.close()
