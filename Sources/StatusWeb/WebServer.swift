@@ -144,14 +144,23 @@ enum WebServer {
                     try channel.pipeline.syncOperations.addHandler(
                         SignalHandler {
                             _ = ServiceManager.notifyNow(.stopping)
-                            for server in servers { server.close(promise: nil) }
                             loop.scheduleTask(in: patience) { exit(0) }
-                            bound.value.stop { exit(0) }
+                            stopAccepting(servers, loop) { bound.value.stop { exit(0) } }
                         })
                 }
             }
             .takingOwnershipOfDescriptor(input: signalfd(-1, &signals, Int32(SFD_CLOEXEC | SFD_NONBLOCK)))
             .whenFailure { fail("cannot receive signals: \($0)", status: 1) }
+    }
+
+    /// Leaves further connections to the next process, and calls `body` when all that were accepted are visitors.
+    ///
+    /// A closed channel would reset those that it has just accepted.
+    private static func stopAccepting(
+        _ servers: [any Channel], _ loop: any NIOCore.EventLoop, then body: @escaping @Sendable () -> Void
+    ) {
+        let stopped = servers.map { $0.setOption(.autoRead, value: false) }
+        EventLoopFuture.andAllComplete(stopped, on: loop).whenComplete { _ in loop.execute(body) }
     }
 
     private final class SignalHandler: ChannelInboundHandler {

@@ -5,8 +5,10 @@ import contextlib
 import os
 import pathlib
 import re
+import time
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 from harness.daemon import run
 from harness.expect import contains, equal, eventually
@@ -42,17 +44,31 @@ def get(path):
         return error.code, error.read().decode()
 
 
+def ask_until(end):
+    """Asks for the page again and again, each time by a new connection; returns the number of answers."""
+    answers = 0
+    while time.monotonic() < end:
+        equal(get("/")[0], 200)
+        answers += 1
+    return answers
+
+
 @test("the first visitor starts the page; installation does not; it is sealed, and a restart refuses nobody")
 def activation():
     equal(run("systemctl", "is-enabled", "statusd-web.socket").out.strip(), "disabled")
     with web():
         equal(show("ActiveState", UNIT), "inactive")
+        began = time.monotonic()
         contains(get("/")[1], "<title>statusd")
+        print(f"     the first answer came after {1000 * (time.monotonic() - began):.0f} ms")
         equal(show("ActiveState", UNIT), "active")
         eventually(lambda: get("/health") == (200, "ok\n"), "the page follows the daemon")
         statusctl("post", "db", "Signed In")
         contains(get("/api/list")[1], "Signed In")
-        systemctl("restart", UNIT)
+        with ThreadPoolExecutor(70) as visitors:
+            asked = [visitors.submit(ask_until, time.monotonic() + 2) for _ in range(70)]
+            systemctl("restart", UNIT)
+            assert sum(each.result() for each in asked) > 70, "nobody was answered"
         contains(get("/api/list")[1], "Signed In")
         report = run("systemd-analyze", "security", "--no-pager", UNIT).out
         exposure, = re.findall(r"Overall exposure level for \S+: ([0-9.]+)", report)

@@ -3,7 +3,9 @@
 
 import json
 import signal
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from harness.daemon import Daemon
 from harness.expect import contains, equal, eventually
@@ -182,3 +184,25 @@ def actions():
         equal(site.request("GET", "/api/select", Remote_User="alice")[0], 404)
     with Daemon(SERVERS) as daemon, Site(daemon, "--actions") as site:
         equal(site.request("POST", "/api/select", '{"server": "db"}', **known)[0], 403, "over TCP anybody can claim to be anybody")
+
+
+@test("web: seventy visitors who ask all the time each get every answer while it is started again and again")
+def restarts():
+    with Daemon(SERVERS) as daemon, Site(daemon) as site, ThreadPoolExecutor(70) as visitors:
+        ended = threading.Event()
+
+        def ask():
+            answers = 0
+            while not ended.is_set():
+                equal(site.request("GET", "/", Connection="close")[0], 200)
+                answers += 1
+            return answers
+
+        asking = [visitors.submit(ask) for _ in range(70)]
+        try:
+            for _ in range(6):
+                equal(site.stop(), 0)
+                site.start()
+        finally:
+            ended.set()
+        assert sum(each.result() for each in asking) > 70
