@@ -37,18 +37,20 @@ extension SummaryBucket: JSONReadable, JSONWritable {
         var worst: Level?
         var times = LevelTimes()
         var changes = 0
+        var value: Double?
         try reader.object { member, reader throws(JSONError) in
             switch member {
             case "start": start = try Timestamp(from: &reader)
             case "worst": worst = try Level?(from: &reader)
             case "times": times = try LevelTimes(from: &reader)
             case "changes": changes = try reader.amount()
+            case "value": value = try Double?(from: &reader)
             default: try reader.skip()
             }
         }
         guard let start else { throw .missingMember("start") }
         self.init(start: start)
-        (self.worst, self.times, self.changes) = (worst, times, changes)
+        (self.worst, self.times, self.changes, self.value) = (worst, times, changes, value)
     }
 
     public func write(to writer: inout JSONWriter) {
@@ -57,6 +59,7 @@ extension SummaryBucket: JSONReadable, JSONWritable {
             writer.member("worst", worst)
             writer.member("times", times)
             writer.member("changes", changes)
+            writer.member("value", value)
         }
     }
 }

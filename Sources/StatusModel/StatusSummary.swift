@@ -58,8 +58,23 @@ public struct SummaryBucket: Hashable, Sendable {
     public var worst: Level?
     public var times = LevelTimes()
     public var changes = 0
+    /// The average of the summary's value; nil if it was not measured in this part.
+    public var value: Double?
 
     public init(start: Timestamp) { self.start = start }
+}
+
+/// The value whose averages a summary has.
+public struct SummaryValue: Hashable, Sendable {
+    public var name: String
+    /// As in ``MeasuredValue``.
+    public var unit: String
+    /// The names of all values that were measured in the period.
+    public var names: [String]
+
+    public init(name: String, unit: String, names: [String]) {
+        (self.name, self.unit, self.names) = (name, unit, names)
+    }
 }
 
 /// The history of one server in equal parts of a period.
@@ -73,12 +88,22 @@ public struct StatusSummary: Hashable, Sendable {
     public var buckets: [SummaryBucket]
     /// The beginning of the server's history, if that is later than the beginning of the period.
     public var knownSince: Timestamp?
+    /// The value whose average the parts have; nil if none was requested, or nothing was measured.
+    public var measured: SummaryValue?
 
     public init(server: ServerName, since: Timestamp, until: Timestamp, buckets: [SummaryBucket]) {
         self.server = server
         self.since = since
         self.until = until
         self.buckets = buckets
+    }
+
+    /// The index of the part with this time, or of the nearest one.
+    public func bucket(at time: Timestamp) -> Int {
+        let length = Double(until.milliseconds - since.milliseconds)
+        guard length > 0 else { return 0 }
+        let part = Double(time.milliseconds - since.milliseconds) / length
+        return min(max(0, Int(part * Double(buckets.count))), buckets.count - 1)
     }
 
     public var times: LevelTimes { buckets.reduce(LevelTimes()) { $0 + $1.times } }

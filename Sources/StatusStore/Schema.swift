@@ -102,6 +102,12 @@ enum Schema {
         ALTER TABLE events ADD COLUMN member_of TEXT;
         ALTER TABLE events ADD COLUMN parent TEXT;
         """,
+        """
+        CREATE TABLE measurements (
+            server INTEGER, step INTEGER, slot INTEGER, at INTEGER, measured TEXT, PRIMARY KEY (server, step, slot)
+        ) WITHOUT ROWID;
+        CREATE INDEX measurements_by_time ON measurements (at);
+        """,
     ]
 
     /// Checks that the tables are statusd's, before anything is changed.

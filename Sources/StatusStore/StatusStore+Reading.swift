@@ -24,15 +24,19 @@ extension StatusStore {
     ///
     /// - Parameters:
     ///   - buckets: the number of equal parts; at least 1.
+    ///   - value: the name of a value whose averages are wanted; empty for the server's first one; nil for none.
     ///   - now: the current time; the time after it has no level.
     ///   - isCancelled: called now and then; if it returns true, the call fails.
     /// - Throws: ``StoreFailure``.
     public func summary(
-        of server: ServerName, since: Timestamp, until: Timestamp, buckets: Int, now: Moment,
+        of server: ServerName, since: Timestamp, until: Timestamp, buckets: Int, value: String? = nil, now: Moment,
         isCancelled: @escaping @Sendable () -> Bool
     ) throws(StoreFailure) -> StatusSummary {
         try read(isCancelled) { reader throws(SQLiteError) in
-            try reader.summary(of: server, since: since, until: until, buckets: buckets, now: now, boot: boot)
+            var summary = try reader.summary(
+                of: server, since: since, until: until, buckets: buckets, now: now, boot: boot)
+            if let value { try reader.addValue(value, to: &summary) }
+            return summary
         }
     }
 

@@ -102,6 +102,7 @@ extension StoreFile {
         try database.execute(
             """
             UPDATE changes SET server = \(new) WHERE server = \(old);
+            UPDATE OR REPLACE measurements SET server = \(new) WHERE server = \(old);
             UPDATE names SET (grade, graded_at) = (SELECT grade, graded_at FROM names WHERE id = \(old))
             WHERE id = \(new) AND coalesce(grade, 0) = 0;
             DELETE FROM names WHERE id = \(old);

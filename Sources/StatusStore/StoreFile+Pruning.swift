@@ -29,6 +29,7 @@ extension StoreFile {
             try chooseOld(before: changes == 0 ? nil : oldest)
             if changes > 0, database.changedRows == 0 { try chooseExcess(beyond: changes) }
             return try removeChosen()
+                + forgetMeasurements(before: changes == 0 ? nil : oldest, atMost: Self.pruned)
         }
         // An emptied history is kept again at once, and must not lose what is new.
         if removed >= (changes == 0 ? Self.pruned : 1) { return true }
@@ -87,6 +88,12 @@ extension StoreFile {
         id = max(id) OVER () OR grade IS NOT lag(grade) OVER (PARTITION BY grade IS NULL ORDER BY id)
         """
 
+    /// Whether the chosen entries are the last ones of a removed server.
+    private static let isForgotten = """
+        coalesce(grade, 0) = 0 AND id IN (SELECT server FROM changes JOIN gone USING (id))
+            AND NOT EXISTS (SELECT 1 FROM changes WHERE server = names.id AND id NOT IN (SELECT id FROM gone))
+        """
+
     /// Removes the chosen entries; returns how many.
     private func removeChosen() throws(SQLiteError) -> Int {
         guard try database.integer("SELECT 1 FROM gone LIMIT 1") != nil else { return 0 }
@@ -112,9 +119,8 @@ extension StoreFile {
             REPLACE INTO pruned
             SELECT 1, at, kind = 'started' FROM changes JOIN gone USING (id)
             WHERE server IS NULL AND kind <> 'selected' AND typeof(at) = 'integer' ORDER BY id DESC LIMIT 1;
-            DELETE FROM names WHERE coalesce(grade, 0) = 0
-                AND id IN (SELECT server FROM changes JOIN gone USING (id))
-                AND NOT EXISTS (SELECT 1 FROM changes WHERE server = names.id AND id NOT IN (SELECT id FROM gone));
+            DELETE FROM measurements WHERE server IN (SELECT id FROM names WHERE \(Self.isForgotten));
+            DELETE FROM names WHERE \(Self.isForgotten);
             DELETE FROM changes WHERE id IN (SELECT id FROM gone);
             """)
         let removed = database.changedRows

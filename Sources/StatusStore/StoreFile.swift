@@ -20,6 +20,8 @@ final class StoreFile {
     ///
     /// Until then the old state is kept, in case this run is killed first.
     var replacesState = false
+    /// The slot of each server's last measurement; after a transaction that failed, it may lack one.
+    var takenSlots: [ServerName: Int64] = [:]
 
     /// Opens or creates the file.
     ///
@@ -60,7 +62,7 @@ final class StoreFile {
         // Preparing them fails if a table or a column is missing.
         let statements = [
             Self.logInsertion, Self.serverInsertion, Self.entryInsertion, Self.changeInsertion, Self.nameInsertion,
-            Self.nameQuery, Self.dispensableQuery,
+            Self.nameQuery, Self.dispensableQuery, Self.measurementInsertion,
         ]
         for sql in statements { _ = try database.statement(sql) }
     }
@@ -131,10 +133,14 @@ final class StoreFile {
         try database.transaction { () throws(SQLiteError) in
             if replacesState { try forgetState() }
             for server in batch.servers { try database.run(Self.serverInsertion, server.values) }
-            for name in batch.removed { try database.run("DELETE FROM servers WHERE name = ?", [name.rawValue]) }
+            for name in batch.removed {
+                try database.run("DELETE FROM servers WHERE name = ?", [name.rawValue])
+                takenSlots[name] = nil
+            }
             if batch.beginsHistory { try beginHistory(of: batch.servers, at: batch.log.notedAt) }
             for (key, told) in batch.told { try save(told, of: key) }
             for change in batch.changes { try append(change, since: batch.log.notedAt) }
+            if batch.keepsHistory { for server in batch.servers { try keepMeasurements(of: server) } }
             for (former, present) in batch.renamed { try rename(former, to: present) }
             for entry in batch.entries ?? [] { try database.run(Self.entryInsertion, entry.values) }
             let daemon: [(any SQLConvertible)?] = [

@@ -24,6 +24,8 @@ public struct StoreBatch: Sendable {
     public var followsWorst = false
     /// The time of the clock by which entries of the history age.
     public var historyClock: Timestamp?
+    /// Whether a history is kept, so that what the servers' checks measured is kept, too.
+    public var keepsHistory = true
     /// Whether the batch contains all servers, so that an empty history can begin with them.
     public var beginsHistory = false
     public var servers: [StoredServer] = []

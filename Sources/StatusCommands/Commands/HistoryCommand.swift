@@ -15,10 +15,18 @@ enum HistoryCommand {
         "buckets", in: 1...SummaryText.mostParts,
         help: "With --summary: divide the period into this many parts (default: as many as fit; 60 without a terminal)."
     )
+    private static let graph = Flag("graph", help: "Draw the levels and a value that was measured over time.")
+    private static let value = Option<String?>(
+        "value", value: "NAME", help: "With --graph: draw this value (default: the first that the server has).",
+        default: nil
+    ) { text throws(InvalidValue) in
+        if text.isEmpty { throw InvalidValue("must not be empty") }
+        return text
+    }
 
     static let command = ClientCommand.make(
         "history",
-        abstract: "Show past changes, or how long each level lasted.",
+        abstract: "Show past changes, how long each level lasted, or a graph.",
         discussion:
             """
             Without a name, it shows those of the selected server. TIME is as in systemd.time(7), and local unless \
@@ -26,8 +34,7 @@ enum HistoryCommand {
             """,
         parameters: [
             Options.servers, all, HistoryPeriod.sinceOption, HistoryPeriod.untilOption, level, lines, selections,
-            summary,
-            buckets,
+            summary, buckets, graph, value,
         ],
         statuses: [.noSuchServer], mayBeRepeated: true, validate: validate, run: run)
 
@@ -37,13 +44,14 @@ enum HistoryCommand {
         }
         let period = HistoryPeriod(arguments, now: TimeText.now)
         try period.check()
-        guard arguments[summary] else {
-            if arguments[buckets] != nil { throw InvalidUsage("--buckets requires --summary") }
-            return
-        }
-        if arguments[level] != nil { throw InvalidUsage("give --summary or --level, not both") }
-        if arguments[lines] != nil { throw InvalidUsage("give --summary or --lines, not both") }
-        if arguments[selections] { throw InvalidUsage("give --summary or --selections, not both") }
+        if arguments[summary], arguments[graph] { throw InvalidUsage("give --summary or --graph, not both") }
+        if arguments[buckets] != nil, !arguments[summary] { throw InvalidUsage("--buckets requires --summary") }
+        if arguments[value] != nil, !arguments[graph] { throw InvalidUsage("--value requires --graph") }
+        guard arguments[summary] || arguments[graph] else { return }
+        let form = arguments[summary] ? "--summary" : "--graph"
+        if arguments[level] != nil { throw InvalidUsage("give \(form) or --level, not both") }
+        if arguments[lines] != nil { throw InvalidUsage("give \(form) or --lines, not both") }
+        if arguments[selections] { throw InvalidUsage("give \(form) or --selections, not both") }
         _ = try period.upTo(TimeText.now)
     }
 
@@ -52,9 +60,11 @@ enum HistoryCommand {
         let now = TimeText.now
         let period = HistoryPeriod(arguments, now: now)
         let servers = try await HistoryServers(context)
-        if arguments[summary] {
+        if arguments[summary] || arguments[graph] {
+            let form: HistorySummary.Form =
+                arguments[summary] ? .totals(parts: arguments[buckets]) : .graph(value: arguments[value] ?? "")
             try await HistorySummary(
-                context: context, servers: servers, period: try period.upTo(now), parts: arguments[buckets]
+                context: context, servers: servers, period: try period.upTo(now), form: form
             ).run()
         } else {
             let request = HistoryRequest(

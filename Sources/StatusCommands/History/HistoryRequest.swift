@@ -120,7 +120,9 @@ enum HistoryServers: Equatable {
 struct HistoryPeriod: Hashable {
     static let sinceOption = Options.time(
         "since",
-        help: "The beginning, such as -2h, yesterday or “2026-11-25 12:00” (with --summary: 24 h before the end).")
+        help:
+            "The beginning, such as -2h, yesterday or “2026-11-25 12:00” (default: all; with --summary or --graph, 24 h before the end)."
+    )
     static let untilOption = Options.time("until", help: "The end (default: now).")
 
     var since, until: Timestamp?
@@ -143,7 +145,7 @@ struct HistoryPeriod: Hashable {
     func upTo(_ now: Timestamp) throws(InvalidUsage) -> HistoryPeriod {
         let until = min(until ?? now, now)
         if let since, since > until {
-            throw InvalidUsage("--since is in the future: \(TimeText.full(since)); a summary needs a time before now")
+            throw InvalidUsage("--since is in the future: \(TimeText.full(since)); give a time before now")
         }
         return HistoryPeriod(since: since, until: until)
     }

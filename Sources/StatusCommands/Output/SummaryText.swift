@@ -7,7 +7,7 @@ import StatusSupport
 struct SummaryText {
     /// The number of parts without a terminal.
     static let partsInPipe = 60
-    private static let indent = "  "
+    static let indent = "  "
     private static let rows: [(word: String, level: Level?)] = [
         ("ok", .ok), ("warning", .warning), ("unknown", .unknown), ("critical", .critical), ("no status", nil),
     ]
@@ -36,7 +36,7 @@ struct SummaryText {
     }
 
     /// Why a part of the period has no status, if the history does not reach back so far.
-    private func beginning(_ summary: StatusSummary) -> [String] {
+    func beginning(_ summary: StatusSummary) -> [String] {
         guard let time = summary.knownSince else { return [] }
         let begin = TimeText.full(time)
         return wrapped("The history begins at \(begin); before, nothing is known.").map { Self.indent + $0 }
@@ -55,11 +55,11 @@ struct SummaryText {
         return lines.map { Self.indent + $0.text }
     }
 
-    private func wrapped(_ text: String) -> [String] {
+    func wrapped(_ text: String) -> [String] {
         width.map { text.wrapped(to: $0 - Self.indent.count) } ?? [text]
     }
 
-    private func headline(_ summary: StatusSummary) -> String {
+    func headline(_ summary: StatusSummary) -> String {
         let (times, count) = (summary.times, summary.changes)
         let changes = count == 0 ? "no changes" : count == 1 ? "1 change" : "\(count) changes"
         let part = Percent.short(times.ok + times.warning, of: times.known)

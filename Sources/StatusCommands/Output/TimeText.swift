@@ -42,10 +42,16 @@ enum TimeText {
         return (now < 0 ? "-" : "+") + parts.joined(separator: ":")
     }
 
+    /// The seconds since 1970 that a clock with local time shows.
+    static func localSeconds(_ time: Timestamp) -> Int {
+        let seconds = Int((Double(time.milliseconds) / 1000).rounded(.down))
+        return seconds + offset(time_t(seconds))
+    }
+
     /// How far local time is ahead of UTC, in seconds.
     private static func offset(_ seconds: time_t) -> Int { tm(localTime: seconds).tm_gmtoff }
 
-    private static func format(_ time: Timestamp, _ pattern: String) -> String {
+    static func format(_ time: Timestamp, _ pattern: String) -> String {
         // Reads /etc/localtime again if it has changed; localtime_r(3) reads it only once.
         tzset()
         var fields = tm(localTime: time_t(time.milliseconds / 1000))

@@ -67,14 +67,18 @@ extension ControlInterface {
                 let summary = try await self.state.read(for: call.untyped.userID) {
                     store, isCancelled throws(StoreFailure) in
                     try store.summary(
-                        of: server, since: since, until: until, buckets: buckets, now: now, isCancelled: isCancelled)
+                        of: server, since: since, until: until, buckets: buckets, value: parameters.value, now: now,
+                        isCancelled: isCancelled)
                 }
                 if summary.times.known == 0, summary.changes == 0 { try self.checkKnown(server) }
                 call.reply(
                     SummaryReply(
                         server: summary.server.rawValue, since: summary.since.description,
                         until: summary.until.description, buckets: summary.buckets,
-                        knownSince: summary.knownSince?.description))
+                        knownSince: summary.knownSince?.description,
+                        measured: summary.measured.map {
+                            MonitorInterface.Measured(name: $0.name, unit: $0.unit, names: $0.names)
+                        }))
             } catch {
                 throw self.historyFailure(for: error)
             }

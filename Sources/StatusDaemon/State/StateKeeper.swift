@@ -229,6 +229,7 @@ final class StateKeeper {
         batch.configuredSelection = registry.configuration.select
         batch.followsWorst = registry.servers.followsWorst
         batch.historyClock = pruning.time()
+        batch.keepsHistory = keepsHistory
         batch.beginsHistory = hasEverything && keepsHistory
         batch.told = alerts.takeUnsaved()
         if namesMayDiffer { batch.renamed = registry.renamedServers }

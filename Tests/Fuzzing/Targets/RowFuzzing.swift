@@ -12,6 +12,7 @@ enum RowFuzzing {
     private static let tables: [UInt8: (name: String, columns: Int)] = [
         UInt8(ascii: "d"): ("daemon", 18), UInt8(ascii: "s"): ("servers", 28), UInt8(ascii: "e"): ("events", 20),
         UInt8(ascii: "n"): ("names", 2), UInt8(ascii: "c"): ("changes", 16),
+        UInt8(ascii: "m"): ("measurements", 5),
     ]
     private static let now = Moment(wall: Timestamp(milliseconds: 1_764_072_000_000), boot: .seconds(1000))
 
@@ -89,10 +90,11 @@ enum RowFuzzing {
         } while page?.isLast == false
         guard let server = ServerName("db") else { return }
         let (since, until) = (Timestamp(milliseconds: 0), now.wall)
-        let summary = try reader.summary(
+        var summary = try reader.summary(
             of: server, since: since, until: until, buckets: 7, now: Moment(wall: until, boot: .zero), boot: "this")
         let total = summary.times.known + summary.times.none
         expect(total == Int(until.milliseconds), "the times of a summary are those of the period")
+        try reader.addValue("", to: &summary)
         _ = try file.prune(before: now.wall, keeping: 1)
     }
 

@@ -252,6 +252,32 @@ def summary_as_json():
         assert last["until"] < datetime.datetime.now(datetime.timezone.utc).isoformat(), last["until"]
 
 
+@test("--graph draws what a check measured, --json has the numbers, and a mistyped value is named with the known ones")
+def graph():
+    with Daemon("servers: { memory: { memory: true }, db: { push: true } }\n") as daemon:
+        daemon.done("post", "db", "Signed In")
+
+        def kept():
+            reply = json.loads(daemon.done("history", "memory", "--graph", "--json", "--since", "-1h"))
+            return reply if reply.get("measured") else None
+
+        reply = eventually(kept, "what was measured is kept")
+        equal((reply["measured"]["name"], reply["measured"]["unit"], len(reply["buckets"])), ("used", "%", 100))
+        equal(len([bucket for bucket in reply["buckets"] if "value" in bucket]), 1)
+        contains(daemon.done("history", "memory", "--graph", "--value", "available"), "  available: ", " ┤", "└─")
+        contains(daemon.done("history", "db", "--graph"), "No numbers were measured in this time.")
+        contains(one_sentence(daemon.ctl("history", "memory", "--graph", "--value", "usd"), 1),
+                 "no value “usd” of memory in the history; it has used, ")
+        for columns in (40, 120):
+            out, status = on_terminal(daemon, columns, "history", "memory", "--graph")
+            equal((status, "\x1b[32m" in out), (0, True))
+            plain = [re.sub(r"\x1b\[\d*m", "", line) for line in out.splitlines()]
+            equal(max(len(line) for line in plain if "┤" in line or "level" in line), columns)
+        daemon.stop()
+        daemon.start()
+        assert kept(), "what was measured before a restart"
+
+
 @test("on a terminal, no line is wider than it, and nothing is cut in a pipe")
 def terminal():
     with daemon_with_history() as daemon:
@@ -285,6 +311,9 @@ def errors():
                                   (["--buckets", "2"], "--buckets requires --summary"),
                                   (["--summary", "--buckets", "1001"], "must be a whole number from 1 to 1000"),
                                   (["--summary", "--level", "ok"], "give --summary or --level, not both"),
+                                  (["--summary", "--graph"], "give --summary or --graph, not both"),
+                                  (["--graph", "-n", "1"], "give --graph or --lines, not both"),
+                                  (["--value", "used"], "--value requires --graph"),
                                   (["--summary", "-n", "1"], "give --summary or --lines, not both")):
             result = daemon.ctl("history", *arguments)
             equal(result.status, 64, arguments)

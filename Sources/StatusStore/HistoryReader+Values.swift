@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+
+extension HistoryReader {
+    /// Adds the average of a value to each part of a summary.
+    ///
+    /// - Parameter name: the name of the value; an empty text stands for the first one that the server measured last.
+    func addValue(_ name: String, to summary: inout StatusSummary) throws(SQLiteError) {
+        // A time may be in each of the rings.
+        let measured = try database.rows(
+            "SELECT DISTINCT at, measured FROM measurements WHERE server = ? AND at BETWEEN ? AND ? ORDER BY at",
+            [try number(of: summary.server), summary.since, summary.until]
+        ) { row -> (time: Timestamp, values: [MeasuredValue])? in
+            var columns = Columns(row)
+            guard let time = columns.time(), let text = columns.visibleText() else { return nil }
+            return (time, [MeasuredValue](performanceData: text))
+        }
+        var names: [String] = []
+        for (_, values) in measured.reversed() {
+            for value in values where !names.contains(value.name) && names.count < MeasuredValue.maximumCount {
+                names.append(value.name)
+            }
+        }
+        guard let first = names.first else { return }
+        let name = name.isEmpty ? first : name
+        let series = measured.compactMap { time, values in values.first { $0.name == name }.map { (time, $0) } }
+        let unit = series.last?.1.unit ?? ""
+        summary.measured = SummaryValue(name: name, unit: unit, names: names)
+        var counts = [Double](repeating: 0, count: summary.buckets.count)
+        for (time, value) in series where value.unit == unit {
+            let index = summary.bucket(at: time)
+            counts[index] += 1
+            let average = summary.buckets[index].value ?? 0
+            summary.buckets[index].value = average + (value.value - average) / counts[index]
+        }
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import StatusMonitor
+
+/// Keeping what checks measured, for graphs.
+///
+/// Each server has three rings of slots: for a day, a month and a year. A slot has the first measurement of its time,
+/// until the ring comes round to it again. So the table is limited without a search for what can go, and a reader has
+/// enough points for any of these periods. Nothing of this runs when a status is posted.
+extension StoreFile {
+    /// The lengths of a slot in milliseconds: 3 min, 90 min and 18 h.
+    private static let steps: [Int64] = [180_000, 5_400_000, 64_800_000]
+    /// The number of slots of a ring.
+    private static let slots: Int64 = 480
+
+    static let measurementInsertion = """
+        INSERT INTO measurements (server, step, slot, at, measured) VALUES (?1, ?2, ?3 / ?2 % \(slots), ?3, ?4)
+        ON CONFLICT DO UPDATE SET at = excluded.at, measured = excluded.measured
+        WHERE at / step IS NOT excluded.at / excluded.step
+        """
+
+    /// Keeps what the last check of a server measured, in a transaction, unless its slots are taken.
+    func keepMeasurements(of server: StoredServer) throws(SQLiteError) {
+        let state = server.memory.state
+        guard !state.values.isEmpty, let time = state.status?.updatedAt else { return }
+        // Most batches have a server whose slot is taken, and need not ask the file.
+        let slot = time.milliseconds / Self.steps[0]
+        guard takenSlots[server.name] != slot else { return }
+        let number = try number(of: server.name)
+        let measured = state.values.performanceData
+        for step in Self.steps { try database.run(Self.measurementInsertion, [number, step, time, measured]) }
+        takenSlots[server.name] = slot
+    }
+
+    /// Removes some measurements that are too old; nil is all of them. Returns how many.
+    func forgetMeasurements(before oldest: Timestamp?, atMost limit: Int) throws(SQLiteError) -> Int {
+        let condition = oldest.map { "WHERE at < \($0.milliseconds)" } ?? ""
+        try database.execute(
+            """
+            DELETE FROM measurements WHERE (server, step, slot) IN (
+                SELECT server, step, slot FROM measurements \(condition) LIMIT \(limit))
+            """)
+        return database.changedRows
+    }
+}
