@@ -33,7 +33,7 @@ extension StoreFile {
         takenSlots[server.name] = slot
     }
 
-    /// Removes some measurements that are too old; nil is all of them. Returns how many.
+    /// Removes some measurements that are too old, or some of all if `oldest` is nil; returns how many.
     func forgetMeasurements(before oldest: Timestamp?, atMost limit: Int) throws(SQLiteError) -> Int {
         let condition = oldest.map { "WHERE at < \($0.milliseconds)" } ?? ""
         try database.execute(

@@ -26,7 +26,7 @@ enum HistoryCommand {
 
     static let command = ClientCommand.make(
         "history",
-        abstract: "Show past changes, how long each level lasted, or a graph.",
+        abstract: "Show past changes, their totals, or a graph.",
         discussion:
             """
             Without a name, it shows those of the selected server. TIME is as in systemd.time(7), and local unless \

@@ -121,7 +121,7 @@ struct HistoryPeriod: Hashable {
     static let sinceOption = Options.time(
         "since",
         help:
-            "The beginning, such as -2h, yesterday or “2026-11-25 12:00” (default: all; with --summary or --graph, 24 h before the end)."
+            "The beginning, such as -2h, yesterday or “2026-11-25 12:00” (default for totals: 24 h before the end)."
     )
     static let untilOption = Options.time("until", help: "The end (default: now).")
 

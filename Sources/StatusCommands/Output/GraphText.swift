@@ -54,7 +54,8 @@ struct GraphText {
             let axis = isUTF8 ? label == nil ? "│" : "┤" : label == nil ? "|" : "+"
             return self.label(label ?? "") + style.faint(" " + axis) + line
         }
-        return [SummaryText.indent + title.cut(to: max(0, (summaries.width ?? .max) - SummaryText.indent.count))] + lines
+        return [SummaryText.indent + title.cut(to: max(0, (summaries.width ?? .max) - SummaryText.indent.count))]
+            + lines
     }
 
     /// Where a value is in a range, from 0 to 1, even if the length of the range is not finite.
