@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import StatusSupport
 
 enum HistoryCommand {
@@ -77,13 +78,17 @@ enum HistoryCommand {
         return .done
     }
 
+    @EventLoop
     private static func show(_ request: HistoryRequest, _ context: ClientCommand.Context) async throws {
         var terminal = context.terminal
         terminal.endsWithReader = true
+        let progress = ProgressIndicator(terminal, environment: ProcessEnvironment.current)
         var writer = HistoryWriter(
-            terminal, namesServers: request.servers.mustBeNamed, namesUsers: context.address.isSocket)
+            terminal, namesServers: request.servers.mustBeNamed, namesUsers: context.address.isSocket, progress)
         do {
-            try await request.forEach(context) { await writer.write($0) }
+            try await progress({ "Reading the history: \($0) \($0 == 1 ? "line" : "lines")" }) {
+                try await request.forEach(context, progress) { await writer.write($0) }
+            }
         } catch  where writer.hasWritten {
             // The command must not be repeated, because some changes were written.
             throw CommandFailure(error, address: context.address)

@@ -43,26 +43,13 @@ enum InitCommand {
         let path = "\(directory)/conf.d/00-init.yaml"
         let loaded = ConfigurationLoader(location: .directories([directory])).loadAll()
         if !arguments[print], !arguments[force] { try checkIsFirst(loaded, path) }
-        let survey = await BlockingThread.run {
-            var survey = HostSurvey()
-            survey.readUnits(
-                ProgramOutput.systemctl("show --all '*.service' '*.timer' -p \(HostSurvey.properties)"))
-            survey.readDisks(
-                SystemFile.text(at: "/proc/self/mounts") ?? "", fstab: SystemFile.text(at: "/etc/fstab") ?? ""
-            ) { DiskSettings(path: $0).requirements.isEmpty || ServiceSandbox.daemon.obstacle(to: $0) == nil }
-            survey.hasMemory = MonitorAddress.fileExists("/proc/meminfo")
-            survey.pressures = ["io", "memory"].filter { SystemFile.text(at: "/proc/pressure/\($0)") != nil }
-            survey.readListeners(
-                ["tcp", "tcp6"].compactMap { SystemFile.text(at: "/proc/net/\($0)") },
-                certificate: ProgramOutput.certificate)
-            return survey
-        }
+        let terminal = Terminal(arguments)
+        let survey = try await survey(terminal)
         let configuration = InitialConfiguration(
             survey,
             selects: loaded.configuration.selectOrigin.map { $0.file == path } ?? true,
             accepts: loaded.configuration.acceptsAny)
         let text = configuration.text(date: String(TimeText.full(TimeText.now).prefix(10)))
-        let terminal = Terminal(arguments)
         if arguments[print] {
             terminal.raw(text)
             return .done
@@ -75,6 +62,54 @@ enum InitCommand {
         }
         report(configuration, path, on: terminal)
         return .done
+    }
+
+    /// The steps of a survey, each with what it looks at; all of them block.
+    private static let steps: [(subject: String, look: @Sendable (inout HostSurvey) -> Void)] = [
+        (
+            "the units of systemd",
+            { $0.readUnits(ProgramOutput.systemctl("show --all '*.service' '*.timer' -p \(HostSurvey.properties)")) }
+        ),
+        (
+            "the disks",
+            {
+                $0.readDisks(
+                    SystemFile.text(at: "/proc/self/mounts") ?? "", fstab: SystemFile.text(at: "/etc/fstab") ?? ""
+                ) { DiskSettings(path: $0).requirements.isEmpty || ServiceSandbox.daemon.obstacle(to: $0) == nil }
+            }
+        ),
+        (
+            "the memory and the pressure",
+            {
+                $0.hasMemory = MonitorAddress.fileExists("/proc/meminfo")
+                $0.pressures = ["io", "memory"].filter { SystemFile.text(at: "/proc/pressure/\($0)") != nil }
+            }
+        ),
+        (
+            "the certificates of services with TLS",
+            {
+                $0.readListeners(
+                    ["tcp", "tcp6"].compactMap { SystemFile.text(at: "/proc/net/\($0)") },
+                    certificate: ProgramOutput.certificate)
+            }
+        ),
+    ]
+
+    @EventLoop
+    private static func survey(_ terminal: Terminal) async throws -> HostSurvey {
+        let progress = ProgressIndicator(terminal, environment: ProcessEnvironment.current)
+        return try await progress({ "Looking at \(steps[min($0, steps.count - 1)].subject)" }) {
+            var survey = HostSurvey()
+            for step in steps {
+                survey = await BlockingThread.run { [survey] in
+                    var survey = survey
+                    step.look(&survey)
+                    return survey
+                }
+                progress.done += 1
+            }
+            return survey
+        }
     }
 
     /// The directory of the user's own configuration if the user has run a daemon, else of the system's.

@@ -45,7 +45,7 @@ enum RefreshCommand {
         do { try await context.client.checkAnswers() } catch { throw failure(error, of: name) }
         await context.mayTakeItsTime()
         do {
-            let server = try await indicator("Refreshing \(name ?? selected)") {
+            let server = try await indicator({ _ in "Refreshing \(name ?? selected)" }) {
                 try await refresh(name, on: context.client, context.terminal)
             }
             if let server { context.terminal.line(ServerText.line(server, context.terminal.style)) }
@@ -100,11 +100,12 @@ enum RefreshCommand {
             return .done
         }
         let count = servers.count
-        let failures = try await indicator("Refreshing \(count) \(count == 1 ? "server" : "servers")") {
+        let failures = try await indicator({ "\($0) of \(count) checked" }) {
             await withTaskGroup(of: CommandFailure?.self) { group in
                 var failures: [CommandFailure] = []
                 var told: Set<String> = []
                 @EventLoop func note(_ failure: CommandFailure?) {
+                    indicator.done += 1
                     guard let failure else { return }
                     // A failure of the user or the daemon is the same for all servers.
                     if told.insert(failure.sentence).inserted {

@@ -15,20 +15,24 @@ struct HistoryRequest {
     /// Whether to show when servers were selected.
     var selections = false
 
-    /// Passes the changes to `take`, in the order in which they were recorded.
+    /// Passes the changes to `take`, in the order in which they were recorded, and counts what it reads for `progress`.
     ///
     /// Changes of several servers are picked from the stream of all, after a check that these servers are known.
-    func forEach(_ context: ClientCommand.Context, _ take: (Change) async -> Void) async throws {
+    @EventLoop
+    func forEach(
+        _ context: ClientCommand.Context, _ progress: ProgressIndicator, _ take: (Change) async -> Void
+    ) async throws {
         let names = servers.names ?? []
         let one = names.count == 1 ? names[0] : nil
         if one == nil {
-            for name in names { for try await _ in try await replies(of: name, limit: 1, from: context.client) {} }
+            for name in names { for try await _ in try replies(of: name, limit: 1, from: context.client) {} }
         }
         var newest = limit.map { NewestChanges(limit: $0) }
         let limit = one != nil || servers == .all ? limit : nil
-        for try await reply in try await replies(of: one, limit: limit, from: context.client) {
+        for try await reply in try replies(of: one, limit: limit, from: context.client) {
             await context.mayTakeItsTime()
             guard let change = reply.change else { continue }
+            progress.done += 1
             if names.count > 1, !(change.server.map { names.contains($0.name) } ?? false) { continue }
             if newest == nil { await take(change) } else { newest?.append(change) }
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import StatusInterface
 import StatusModel
 import StatusSupport
@@ -20,6 +21,7 @@ struct HistorySummary {
     let period: HistoryPeriod
     let form: Form
 
+    @EventLoop
     func run() async throws {
         let terminal = context.terminal
         let text = SummaryText(style: terminal.style, isUTF8: terminal.charset.isUTF8, width: terminal.width)
@@ -28,7 +30,10 @@ struct HistorySummary {
         // Even if one of several servers does not exist: the legend explains the lines that were written.
         defer { if !isFirst { for line in text.legend { terminal.line(line) } } }
         for name in try await names() {
-            let reply = try await reply(of: name, since: period.since)
+            let progress = ProgressIndicator(terminal, environment: ProcessEnvironment.current)
+            let reply = try await progress({ _ in "Reading the history of \(name)" }) {
+                try await self.reply(of: name, since: period.since)
+            }
             if terminal.isJSON {
                 terminal.json(reply)
                 continue

@@ -4,15 +4,19 @@ import EventLoopIO
 import StatusModel
 
 /// Writes changes as lines or as JSON.
+@EventLoop
 struct HistoryWriter {
     private let terminal: Terminal
     private let text: ChangeText
     private let users: UserNames
+    private let progress: ProgressIndicator
     private(set) var hasWritten = false
     /// Whether a client caused one of the changes.
     private(set) var hasCaller = false
 
-    init(_ terminal: Terminal, namesServers: Bool, namesUsers: Bool) {
+    /// - Parameter progress: it makes room for lines.
+    init(_ terminal: Terminal, namesServers: Bool, namesUsers: Bool, _ progress: ProgressIndicator) {
+        self.progress = progress
         self.terminal = terminal
         users = UserNames(areLocal: namesUsers)
         text = ChangeText(style: terminal.style, width: terminal.width, namesServers: namesServers)
@@ -25,9 +29,10 @@ struct HistoryWriter {
         if let user = change.user {
             hasCaller = true
             await users.learn(user)
-            name = await users[user]
+            name = users[user]
         }
-        terminal.line(text.line(change, user: name, now: TimeText.now))
+        let line = text.line(change, user: name, now: TimeText.now)
+        progress.interrupt(isBrief: false) { terminal.line(line) }
     }
 
     /// Names the command that shows what the history does not have: the process of each client.
@@ -38,7 +43,7 @@ struct HistoryWriter {
         terminal.hint("for processes, see “\(Self.journalCommand(servers))”")
     }
 
-    static func journalCommand(_ servers: HistoryServers) -> String {
+    nonisolated static func journalCommand(_ servers: HistoryServers) -> String {
         guard let names = servers.names else { return "journalctl -u statusd -o verbose" }
         return "journalctl -u statusd \(names.map { "SERVER=\($0)" }.joined(separator: " ")) -o verbose"
     }

@@ -4,13 +4,14 @@ import EventLoopIO
 import Glibc
 import StatusSupport
 
-/// Shows on a terminal how long work has been running.
+/// Shows on a terminal how long work has been running, and how much of it is done.
 ///
-/// It appears on standard error after 200 ms, because quicker work does not need it. It is erased at the end. If
-/// standard error is not a terminal, it shows nothing.
+/// It appears on standard error after half a second, because quicker work does not need it. It is erased at the end. If
+/// standard error is not a terminal, it shows nothing; nor does it if standard output is a pipe, because a pager at its
+/// other end draws on the same terminal.
 @EventLoop
 final class ProgressIndicator {
-    private static let delay = Duration.milliseconds(200)
+    private static let delay = Duration.milliseconds(500)
     private static let interval = Duration.milliseconds(100)
     nonisolated static let frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
     nonisolated static let plainFrames = ["|", "/", "-", "\\"]
@@ -21,6 +22,8 @@ final class ProgressIndicator {
     private let isShown: Bool
     private let environment: [String: String]
     private let frames: [String]
+    /// How much of the work is done.
+    var done = 0
     private var count = 0
     private var timer: TimerSource?
     private var drawn = ""
@@ -30,12 +33,22 @@ final class ProgressIndicator {
     ///   - environment: says whether the terminal can move its cursor.
     init(_ terminal: Terminal, environment: [String: String]) {
         self.environment = environment
-        isShown = !terminal.isJSON && isatty(STDERR_FILENO) == 1 && environment["TERM"] != "dumb"
+        isShown =
+            !terminal.isJSON && isatty(STDERR_FILENO) == 1 && environment["TERM"] != "dumb" && !Self.writesToPipe
         frames = terminal.charset.isUTF8 ? Self.frames : Self.plainFrames
     }
 
+    private static var writesToPipe: Bool {
+        var status = stat()
+        return fstat(STDOUT_FILENO, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+    }
+
     /// Runs `work` and shows the indicator until it ends.
-    func callAsFunction<Result>(_ text: String, _ work: () async throws -> Result) async throws -> Result {
+    ///
+    /// - Parameter text: what it shows when ``done`` has this value.
+    func callAsFunction<Result>(
+        _ text: @escaping (Int) -> String, _ work: () async throws -> Result
+    ) async throws -> Result {
         guard isShown else { return try await work() }
         // Ctrl-C ends the process. The daemon then sees that the caller has disconnected.
         if !SignalSource.isIgnored(SIGINT) {
@@ -45,7 +58,7 @@ final class ProgressIndicator {
             }
         }
         let began = ContinuousClock.now
-        timer = try TimerSource { [weak self] in self?.show(text, since: began) }
+        timer = try TimerSource { [weak self] in self.map { $0.show(text($0.done), since: began) } }
         timer?.schedule(after: Self.delay)
         defer {
             timer?.cancel()
@@ -55,11 +68,13 @@ final class ProgressIndicator {
     }
 
     /// Erases the indicator while `write` writes lines.
-    func interrupt(_ write: () -> Void) {
+    ///
+    /// - Parameter isBrief: whether it is there again at once, and not only with its next frame, as between many lines.
+    func interrupt(isBrief: Bool = true, _ write: () -> Void) {
         let line = drawn
         if !line.isEmpty { draw("") }
         write()
-        if !line.isEmpty { draw(line) }
+        if !line.isEmpty, isBrief { draw(line) }
     }
 
     private func show(_ text: String, since began: ContinuousClock.Instant) {

@@ -9,6 +9,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import struct
 import termios
 import time
@@ -234,10 +235,11 @@ def indicator():
 @test("lines of refresh --all stand on lines of their own, and the indicator fits the terminal's line")
 def indicator_and_lines():
     name = "n" * 63
-    with Gated(f"  {name}: {{ exec: [/bin/sleep, '0.5'] }}\n  quick: {{ exec: [/bin/sleep, '0.3'] }}\n") as gated:
+    with Gated(f"  {name}: {{ exec: [/bin/sleep, '1.5'] }}\n  quick: {{ exec: [/bin/sleep, '0.8'] }}\n") as gated:
         address = {"STATUSD_ADDRESS": f"unix:{gated.daemon.socket}", "LANG": "C.UTF-8", "TERM": "xterm", "NO_COLOR": "1"}
         terminal = Terminal(STATUSCTL, "refresh", "--all", **address)
         terminal.read(b"quick: no output [ok]")
+        terminal.read("1 of 3 checked".encode())
         gated.open()
         equal(terminal.wait(), 0)
         written = terminal.output.decode()
@@ -260,7 +262,7 @@ def no_indicator():
             runs = gated.runs()
             with gated.daemon.follow(*arguments) as lines:
                 eventually(lambda runs=runs: gated.runs() == runs + 1)
-                time.sleep(0.4)  # longer than an indicator would need
+                time.sleep(0.7)  # longer than an indicator would need
                 gated.open()
                 equal(lines.wait(), 0)
                 equal(lines.errors, [])
@@ -269,6 +271,38 @@ def no_indicator():
         terminal = Terminal(STATUSCTL, "refresh", "quick", STATUSD_ADDRESS=f"unix:{daemon.socket}", TERM="dumb")
         equal(terminal.wait(), 0)
         assert b"Refreshing" not in terminal.output, terminal.output
+
+
+@test("history shows how many lines it has read while the daemon is slow, and nothing of that remains, or comes before a pager")
+def history_progress():
+    with Daemon("accept: any\n") as daemon:
+        daemon.done("post", "db", "Signed In")
+        address = {"STATUSD_ADDRESS": f"unix:{daemon.socket}", "LANG": "C.UTF-8", "TERM": "xterm", "NO_COLOR": "1"}
+        for option, shown in ("", "Reading the history: 0 lines"), ("--summary", "Reading the history of db"):
+            os.kill(daemon.process.pid, signal.SIGSTOP)
+            try:
+                terminal = Terminal(STATUSCTL, "history", "db", *option.split(), **address)
+                piped = Terminal("/bin/sh", "-c", f"{STATUSCTL} history db {option} | cat", **address)
+                terminal.read(f"⠋ {shown} 0.".encode())
+                # Now the other one, which began at the same time, would have shown it, too.
+                terminal.read(f" {shown} 1.".encode())
+            finally:
+                os.kill(daemon.process.pid, signal.SIGCONT)
+            equal((terminal.wait(), piped.wait()), (0, 0))
+            after = terminal.output.decode().rsplit("\r\x1b[K", 1)[1]
+            contains(after, "db")
+            assert b"Reading" not in piped.output and "Reading" not in after, (after, piped.output)
+
+
+@test("init shows what it is looking at while a service with TLS does not answer")
+def init_progress():
+    need_root()
+    with socket.create_server(("127.0.0.1", 8883)):
+        terminal = Terminal(STATUSCTL, "init", "--print", LANG="C.UTF-8", TERM="xterm")
+        terminal.read(b"Looking at the certificates of services with TLS 0.")
+        equal(terminal.wait(), 0)
+        shown, printed = terminal.output.decode().rsplit("\r\x1b[K", 1)
+        assert "Looking at" in shown and "Looking at" not in printed and "servers:" in printed, printed
 
 
 @test("a reload during a refresh: a new source is loaded instead; waiting for a removed server fails")
