@@ -117,7 +117,9 @@ enum ClientCommand {
         // The user may be asked for a password.
         if address.isRemote { return nil }
         let timer = try? TimerSource {
-            terminal.note("no answer for \(hintTime) s, still waiting; see \(address.log)")
+            ProgressIndicator.interruptAny {
+                terminal.note("no answer for \(hintTime) s, still waiting; see \(address.log)")
+            }
         }
         timer?.schedule(after: .seconds(hintTime))
         return timer

@@ -19,6 +19,9 @@ final class ProgressIndicator {
     /// Returns to the first column and clears the line.
     private nonisolated static let erase: StaticString = "\r\u{1b}[K"
 
+    /// The indicator of work that is running; nil for none.
+    private static weak var current: ProgressIndicator?
+
     private let isShown: Bool
     private let environment: [String: String]
     private let frames: [String]
@@ -60,11 +63,18 @@ final class ProgressIndicator {
         let began = ContinuousClock.now
         timer = try TimerSource { [weak self] in self.map { $0.show(text($0.done), since: began) } }
         timer?.schedule(after: Self.delay)
+        Self.current = self
         defer {
+            Self.current = nil
             timer?.cancel()
             if !drawn.isEmpty { draw("") }
         }
         return try await work()
+    }
+
+    /// Erases the indicator, if there is one, while `write` writes lines that do not belong to its work.
+    static func interruptAny(_ write: () -> Void) {
+        if let current { current.interrupt(write) } else { write() }
     }
 
     /// Erases the indicator while `write` writes lines.
