@@ -60,7 +60,9 @@ def frame(width, height, title, body, style=""):
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
             f'height="{height:.0f}" role="img">\n<title>{html.escape(title)}</title>\n'
             f'<style>text {{ font: 14px {FONT}; white-space: pre; }}{style}</style>\n'
-            f'<rect width="100%" height="100%" rx="8" fill="{BACKGROUND}"/>\n{body}\n</svg>\n')
+            f'<rect width="100%" height="100%" rx="8" fill="{BACKGROUND}"/>\n{body}\n'
+            f'<rect x=".5" y=".5" width="{width - 1:.0f}" height="{height - 1:.0f}" rx="7.5" fill="none" '
+            f'stroke="{COLOURS[0]}"/>\n</svg>\n')
 
 
 def terminal(lines, title):
