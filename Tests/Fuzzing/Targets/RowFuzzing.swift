@@ -9,10 +9,9 @@ import StatusMonitor
 ///
 /// A column is `i` and an integer, `t` and a text, or anything else for null.
 enum RowFuzzing {
-    private static let tables: [UInt8: (name: String, columns: Int)] = [
-        UInt8(ascii: "d"): ("daemon", 18), UInt8(ascii: "s"): ("servers", 28), UInt8(ascii: "e"): ("events", 20),
-        UInt8(ascii: "n"): ("names", 2), UInt8(ascii: "c"): ("changes", 16),
-        UInt8(ascii: "m"): ("measurements", 5),
+    private static let tables: [UInt8: String] = [
+        UInt8(ascii: "d"): "daemon", UInt8(ascii: "s"): "servers", UInt8(ascii: "e"): "events",
+        UInt8(ascii: "n"): "names", UInt8(ascii: "c"): "changes", UInt8(ascii: "m"): "measurements",
     ]
     private static let now = Moment(wall: Timestamp(milliseconds: 1_764_072_000_000), boot: .seconds(1000))
 
@@ -32,11 +31,13 @@ enum RowFuzzing {
     private static func insert(_ line: ArraySlice<UInt8>, into database: Database) {
         guard let table = line.first.flatMap({ tables[$0] }) else { return }
         let fields = line.dropFirst().split(separator: 0x1F, omittingEmptySubsequences: false).dropFirst()
-        let places = Array(repeating: "?", count: table.columns).joined(separator: ", ")
+        // An input may be older than the last columns, which are then null.
+        let count = (try? database.integer("SELECT count(*) FROM pragma_table_info('\(table)')")).flatMap { $0 } ?? 0
+        let places = Array(repeating: "?", count: Int(count)).joined(separator: ", ")
         // A row that breaks a constraint is not there.
         try? database.transaction { () throws(SQLiteError) in
-            let statement = try database.statement("REPLACE INTO \(table.name) VALUES (\(places))")
-            for (index, field) in fields.prefix(table.columns).enumerated() {
+            let statement = try database.statement("REPLACE INTO \(table) VALUES (\(places))")
+            for (index, field) in fields.prefix(Int(count)).enumerated() {
                 try bind(field, to: statement, at: Int32(index))
             }
             try statement.run()
