@@ -62,7 +62,7 @@ def upgraded(fixture):
 
 @test("a state that any earlier version has written continues: statuses, selection and history")
 def earlier():
-    fixtures = sorted(FIXTURES.glob("state-*.sqlite"))
+    fixtures = sorted(FIXTURES.glob("state-*.sqlite"), key=lambda file: int(file.stem.removeprefix("state-")))
     with Daemon(CONFIGURATION) as daemon:
         daemon.stop()
         (version,), _ = content(daemon.folder / "state" / "statusd.sqlite")
