@@ -51,9 +51,8 @@ enum WebServer {
         let passed = ["web", "statusd-web.socket", "unknown"].flatMap { ListeningSockets.inherited.take(named: $0) }
         MultiThreadedEventLoopGroup.withCurrentThreadAsEventLoop { loop in
             let site = Site(
-                Site.Settings(
-                    daemon: daemon, hosts: hosts, hasActions: hasActions, hostName: hostName),
-                loop: loop)
+                Site.Settings(hosts: hosts, hasActions: hasActions, hostName: hostName),
+                limits: .own, daemon: DaemonCalls.connector(to: daemon, on: loop), loop: loop)
             site.start()
             begin(passed, listener, site.visitors, loop)
         }
@@ -95,7 +94,7 @@ enum WebServer {
             .childChannelOption(.socketOption(.so_sndbuf), value: 64 * 1024)
             .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 2048))
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try add(Visitor(bound.value), to: channel) }
+                channel.eventLoop.makeCompletedFuture { try Visitor.add(to: channel, bound.value) }
             }
         var started = passed.map { bootstrap.withBoundSocket(fcntl($0.rawValue, F_DUPFD_CLOEXEC, 0)) }
         if started.isEmpty {
@@ -117,15 +116,6 @@ enum WebServer {
             case .failure(let error): fail("cannot listen at \(listener): \(reason(error))", status: 1)
             }
         }
-    }
-
-    private static func add(_ visitor: Visitor, to channel: any Channel) throws {
-        let pipeline = channel.pipeline.syncOperations
-        try pipeline.addHandler(ByteClock(visitor))
-        try pipeline.configureHTTPServerPipeline(
-            withPipeliningAssistance: true, withErrorHandling: true, withOutboundHeaderValidation: true,
-            withEncoderConfiguration: .init(), withDecoderLimitConfiguration: HTTPLimits.decoder)
-        try pipeline.addHandler(visitor)
     }
 
     // MARK: The end

@@ -6,6 +6,9 @@ import NIOCore
 import NIOPosix
 import Varlink
 
+/// Opens a channel to the daemon, with these calls as its last handler. Tests have a daemon of their own.
+typealias DaemonConnector = (DaemonCalls) -> Void
+
 /// Calls to the daemon on a connection of their own, answered in order; closing it withdraws them.
 ///
 /// This is the client of Varlink on NIO's loop: one more loop would cost four threads and 4 MB.
@@ -56,18 +59,25 @@ final class DaemonCalls: ChannelInboundHandler {
     }
 
     /// Connects to the daemon and makes the calls.
-    func start(at path: String, on loop: any NIOCore.EventLoop, onDone: (() -> Void)? = nil) {
+    func start(with connect: DaemonConnector, onDone: (() -> Void)? = nil) {
         self.onDone = onDone
-        let calls = NIOLoopBound(self, eventLoop: loop)
-        ClientBootstrap(group: loop)
-            .connectTimeout(.seconds(5))
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(calls.value)
+        connect(self)
+    }
+
+    /// Connects to the daemon's socket.
+    static func connector(to path: String, on loop: any NIOCore.EventLoop) -> DaemonConnector {
+        { calls in
+            let calls = NIOLoopBound(calls, eventLoop: loop)
+            ClientBootstrap(group: loop)
+                .connectTimeout(.seconds(5))
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.addHandler(calls.value)
+                    }
                 }
-            }
-            .connect(unixDomainSocketPath: path)
-            .whenFailure { _ in calls.value.end(isComplete: false) }
+                .connect(unixDomainSocketPath: path)
+                .whenFailure { _ in calls.value.end(isComplete: false) }
+        }
     }
 
     /// Withdraws the calls; ``onEnd`` is not called.

@@ -2,7 +2,6 @@
 
 #if Web
 import DequeModule
-import NIOCore
 
 /// The visitors' calls to the daemon, a few connections at a time, in order.
 ///
@@ -11,12 +10,11 @@ final class DaemonQueue {
     /// The maximum number of connections, each of which may collect an answer.
     private static let limit = 16
 
-    private let path: String
-    private let loop: any NIOCore.EventLoop
+    private let connect: DaemonConnector
     private var running = 0
     private var waiting: Deque<DaemonCalls> = []
 
-    init(path: String, loop: any NIOCore.EventLoop) { (self.path, self.loop) = (path, loop) }
+    init(_ connect: @escaping DaemonConnector) { self.connect = connect }
 
     /// Makes calls as soon as there is a connection for them.
     func start(_ calls: DaemonCalls) {
@@ -29,7 +27,7 @@ final class DaemonQueue {
             // Its visitor may have left.
             if calls.hasEnded { continue }
             running += 1
-            calls.start(at: path, on: loop) { [self] in
+            calls.start(with: connect) { [self] in
                 running -= 1
                 startNext()
             }

@@ -13,21 +13,23 @@ final class DaemonStream {
     private static let longestSilence = TimeAmount.milliseconds(1500)
     private static let pauses = (first: TimeAmount.milliseconds(250), longest: TimeAmount.seconds(2))
 
-    private let path: String
+    private let connect: DaemonConnector
     private let loop: any NIOCore.EventLoop
     private(set) var board = Board()
     /// Since when the daemon has been cut off, by the wall clock; nil while it answers.
     private(set) var lostSince: Timestamp?
     private var watch: DaemonCalls?
     private var probe: DaemonCalls?
-    private var answeredAt = NIODeadline.now()
+    private var answeredAt: NIODeadline
     private var pause = pauses.first
     /// Called with each event, and its frame.
     var onEvent: (Event, ByteBuffer) -> Void = { _, _ in }
     /// Called when the daemon is cut off, and when it is back.
     var onConnection: () -> Void = {}
 
-    init(path: String, loop: any NIOCore.EventLoop) { (self.path, self.loop) = (path, loop) }
+    init(_ connect: @escaping DaemonConnector, loop: any NIOCore.EventLoop) {
+        (self.connect, self.loop, answeredAt) = (connect, loop, loop.now)
+    }
 
     /// Whether events come as they happen.
     var isLive: Bool { lostSince == nil && board.cursor != nil }
@@ -40,7 +42,7 @@ final class DaemonStream {
             [DaemonCalls.message(MonitorInterface.qualified("Watch"), parameters, more: true)],
             onReply: { [weak self] in self?.take($0) }, onEnd: { [weak self] _ in self?.ended() })
         self.watch = watch
-        watch.start(at: path, on: loop)
+        watch.start(with: connect)
     }
 
     private func take(_ reply: DaemonCalls.Reply) {
@@ -102,17 +104,17 @@ final class DaemonStream {
 
     /// Asks the daemon whether it answers; called each second while somebody looks.
     func ask() {
-        if watch != nil, NIODeadline.now() - answeredAt > Self.longestSilence, probe != nil { lost() }
+        if watch != nil, loop.now - answeredAt > Self.longestSilence, probe != nil { lost() }
         guard probe == nil, watch != nil else { return }
         let probe = DaemonCalls(
             [DaemonCalls.message("org.varlink.service.GetInfo", NoMembers())],
             onReply: { [weak self] _ in self?.answered() }, onEnd: { [weak self] _ in self?.probe = nil })
         self.probe = probe
-        probe.start(at: path, on: loop)
+        probe.start(with: connect)
     }
 
     private func answered() {
-        answeredAt = .now()
+        answeredAt = loop.now
         guard lostSince != nil, watch != nil else { return }
         lostSince = nil
         onConnection()

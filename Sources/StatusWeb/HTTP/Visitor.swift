@@ -28,7 +28,7 @@ final class Visitor: ChannelInboundHandler {
     private let visitors: Visitors
     private(set) var phase = Phase.reading
     /// When the phase began; while streaming, when the visitor stopped reading.
-    private(set) var since = NIODeadline.now()
+    private(set) var since: NIODeadline
     private var context: ChannelHandlerContext?
     private var head: HTTPRequestHead?
     private var body = ByteBuffer()
@@ -37,8 +37,6 @@ final class Visitor: ChannelInboundHandler {
     /// Whether the connection ends after this answer.
     private var closes = false
     private var isOpen = true
-    /// The bytes of the answer that is being sent.
-    private var answerBytes = 0
     /// The bytes of events that the socket has not taken yet, and how many there may be.
     private var (queued, room) = (0, Visitor.usualRoom)
     private static let usualRoom = 64 << 10
@@ -51,12 +49,24 @@ final class Visitor: ChannelInboundHandler {
     /// What to withdraw if the visitor leaves before the answer.
     private var onLeave: (() -> Void)?
 
-    init(_ visitors: Visitors) { self.visitors = visitors }
+    private init(_ visitors: Visitors) { (self.visitors, since) = (visitors, visitors.loop.now) }
+
+    /// Adds the handlers of a visitor to a new connection.
+    static func add(to channel: any Channel, _ visitors: Visitors) throws {
+        let (visitor, pipeline) = (Visitor(visitors), channel.pipeline.syncOperations)
+        try pipeline.addHandler(ByteClock(visitor))
+        try pipeline.configureHTTPServerPipeline(
+            withPipeliningAssistance: true, withErrorHandling: true, withOutboundHeaderValidation: true,
+            withEncoderConfiguration: .init(), withDecoderLimitConfiguration: HTTPLimits.decoder)
+        let ahead = try pipeline.handler(type: HTTPServerPipelineHandler.self)
+        try pipeline.addHandler(RequestsAhead(visitors.limits.ahead), position: .before(ahead))
+        try pipeline.addHandler(visitor)
+    }
 
     /// Notes that a byte of a request has come, which NIO's decoder keeps to itself.
     func bytesCame() { if phase == .idle { enter(.reading) } }
 
-    private func enter(_ phase: Phase) { (self.phase, since) = (phase, .now()) }
+    private func enter(_ phase: Phase) { (self.phase, since) = (phase, visitors.loop.now) }
 
     /// Ends the connection without an answer.
     func drop() { context?.close(promise: nil) }
@@ -75,7 +85,6 @@ final class Visitor: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) {
         isOpen = false
         held = nil
-        endAnswer()
         visitors.closed(self)
         onLeave?()
         onLeave = nil
@@ -148,28 +157,25 @@ final class Visitor: ChannelInboundHandler {
         guard isOpen, let context else { return }
         onLeave = nil
         let head = request.head
-        // After `Upgrade:`, NIO's decoder would keep all further bytes.
-        closes = closes || visitors.isStopping || !head.isKeepAlive || head.headers.contains(name: "upgrade")
+        // After `Upgrade:` and CONNECT, NIO's decoder would keep all further bytes.
+        let isOther = head.method == .CONNECT || head.headers.contains(name: "upgrade")
+        closes = closes || visitors.isStopping || !head.isKeepAlive || isOther
         enter(.sending)
-        answerBytes = response.body.readableBytes
-        visitors.began(answerOf: answerBytes)
+        let bytes = response.body.readableBytes
+        visitors.began(answerOf: bytes)
         context.write(wrapOutboundOut(.head(response.head(for: head, closes: closes))), promise: nil)
         if head.method != .HEAD, response.status != .notModified, response.body.readableBytes > 0 {
             context.write(wrapOutboundOut(.body(.byteBuffer(response.body))), promise: nil)
         }
         let sent = context.eventLoop.makePromise(of: Void.self)
         let visitor = NIOLoopBound(self, eventLoop: context.eventLoop)
-        sent.futureResult.whenComplete { _ in visitor.value.sent() }
+        sent.futureResult.whenComplete { _ in visitor.value.sent(bytes) }
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: sent)
     }
 
-    private func endAnswer() {
-        visitors.ended(answerOf: answerBytes)
-        answerBytes = 0
-    }
-
-    private func sent() {
-        endAnswer()
+    /// Notes that the visitor has an answer, or has left. The next answer may already be on its way.
+    private func sent(_ bytes: Int) {
+        visitors.ended(answerOf: bytes)
         if closes { drop() } else if phase == .sending { enter(.idle) }
     }
 
@@ -194,7 +200,7 @@ final class Visitor: ChannelInboundHandler {
         let count = frame.readableBytes
         if isWhole { (room, isBehind) = (queued + count + Self.usualRoom, false) }
         guard !isBehind, queued + count <= room else {
-            if !isBehind { (isBehind, since) = (true, .now()) }
+            if !isBehind { (isBehind, since) = (true, visitors.loop.now) }
             return
         }
         queued += count
@@ -227,19 +233,5 @@ final class Visitor: ChannelInboundHandler {
 struct Request {
     var head: HTTPRequestHead
     var body: ByteBuffer
-}
-
-/// First in the pipeline: tells when a byte of a request comes.
-final class ByteClock: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-
-    private let visitor: Visitor
-
-    init(_ visitor: Visitor) { self.visitor = visitor }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        visitor.bytesCame()
-        context.fireChannelRead(data)
-    }
 }
 #endif

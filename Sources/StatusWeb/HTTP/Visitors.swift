@@ -7,7 +7,7 @@ import NIOCore
 final class Visitors {
     let limits: HTTPLimits
     let site: Site
-    private let loop: any NIOCore.EventLoop
+    let loop: any NIOCore.EventLoop
     private var open: [ObjectIdentifier: Visitor] = [:]
     /// Those that have an event stream.
     private(set) var streams: [ObjectIdentifier: Visitor] = [:]
@@ -43,10 +43,12 @@ final class Visitors {
         onEmpty?()
     }
 
-    /// Makes room: the connection that has waited longest for a request ends.
+    /// Makes room: a connection ends that waits for a request, else one that gets an answer; of these, the oldest one.
     private func evict() {
-        let waiting = open.values.filter { $0.phase == .idle || $0.phase == .reading }
-        waiting.min { $0.since < $1.since }?.drop()
+        func order(_ visitor: Visitor) -> (Int, NIODeadline) {
+            (visitor.phase == .idle || visitor.phase == .reading ? 0 : 1, visitor.since)
+        }
+        open.values.filter { $0.phase != .streaming }.min { order($0) < order($1) }?.drop()
     }
 
     /// Notes an answer; if visitors do not read theirs, the connection of the first of them ends.
@@ -60,7 +62,7 @@ final class Visitors {
 
     /// Ends connections that have used up their time.
     private func dropLate() {
-        let now = NIODeadline.now()
+        let now = loop.now
         for visitor in open.values {
             let limit: TimeAmount? =
                 switch visitor.phase {

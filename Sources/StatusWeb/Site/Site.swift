@@ -11,8 +11,6 @@ import Varlink
 /// What is served, and who may do what.
 final class Site {
     struct Settings {
-        /// The path of the daemon's socket.
-        var daemon: String
         /// The names of this site, besides addresses and those of this host.
         var hosts: Set<String> = []
         /// Whether visitors whom a proxy has authenticated may refresh, select and silence.
@@ -31,10 +29,13 @@ final class Site {
     private(set) lazy var visitors = Visitors(self, limits: limits, loop: loop)
     private let limits: HTTPLimits
 
-    init(_ settings: Settings, limits: HTTPLimits = HTTPLimits(), loop: any NIOCore.EventLoop) {
+    init(
+        _ settings: Settings, limits: HTTPLimits, daemon connect: @escaping DaemonConnector,
+        loop: any NIOCore.EventLoop
+    ) {
         (self.settings, self.limits, self.loop) = (settings, limits, loop)
-        stream = DaemonStream(path: settings.daemon, loop: loop)
-        daemon = DaemonQueue(path: settings.daemon, loop: loop)
+        stream = DaemonStream(connect, loop: loop)
+        daemon = DaemonQueue(connect)
         stream.onEvent = { [unowned self] in take($0, $1) }
         stream.onConnection = { [unowned self] in
             for visitor in visitors.streams.values { visitor.sendEvent(connectionFrame) }
