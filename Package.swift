@@ -20,6 +20,9 @@ let lifecycle = Target.Dependency.product(
 let nio = ["NIOCore", "NIOPosix", "NIOHTTP1"].map {
     Target.Dependency.product(name: $0, package: "swift-nio", condition: .when(traits: ["Web"]))
 }
+/// A channel without a socket, for tests of statusd-web.
+let embedded = Target.Dependency.product(
+    name: "NIOEmbedded", package: "swift-nio", condition: .when(traits: ["Web"]))
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 
 /// Returns a part of each folder in Sources/Kinds: Settings is the configuration of a source (target SourceKinds), and
@@ -30,6 +33,21 @@ func kinds(_ part: String) -> [String] {
         "Disk", "Memory", "Pressure", "Load", "Process", "Journal", "Group",
     ].map { "\($0)/\(part)" }
 }
+
+let isFuzzing = Context.environment["STATUSD_FUZZING"] != nil
+
+/// The program statusd-web; a library for fuzzing, because SwiftPM links programs only into tests.
+let statusWeb: Target = {
+    let dependencies: [Target.Dependency] =
+        [
+            "StatusPlatform", "StatusSupport", "EventLoopIO", "SystemdClient", "Varlink", "StatusModel",
+            "StatusMetrics", "StatusInterface", deque,
+        ] + nio
+    let page = Resource.embedInCode("Page")
+    return isFuzzing
+        ? .target(name: "StatusWeb", dependencies: dependencies, exclude: ["Main.swift"], resources: [page])
+        : .executableTarget(name: "StatusWeb", dependencies: dependencies, resources: [page])
+}()
 
 // A target imports only targets above it in this list; CONTRIBUTING.md describes the targets.
 let package = Package(
@@ -45,7 +63,6 @@ let package = Package(
         .plugin(name: "VarlinkGeneratorPlugin", targets: ["VarlinkGeneratorPlugin"]),
         .executable(name: "statusd", targets: ["StatusDaemon"]),
         .executable(name: "statusctl", targets: ["StatusCommands"]),
-        .executable(name: "statusd-web", targets: ["StatusWeb"]),
     ],
     traits: [
         .trait(name: "ServiceLifecycle", description: "What SystemdServiceLifecycle contains"),
@@ -124,13 +141,7 @@ let package = Package(
                 "StatusPlatform", "StatusSupport", "EventLoopIO", "Varlink", "StatusModel", "StatusMetrics",
                 "SourceKinds", "StatusInterface", "StatusConfiguration",
             ]),
-        .executableTarget(
-            name: "StatusWeb",
-            dependencies: [
-                "StatusPlatform", "StatusSupport", "EventLoopIO", "SystemdClient", "Varlink", "StatusModel",
-                "StatusMetrics", "StatusInterface", deque,
-            ] + nio,
-            resources: [.embedInCode("Page")]),
+        statusWeb,
         .target(
             name: "TestSupport", dependencies: ["StatusModel", "StatusMonitor", logging], path: "Tests/Support"),
         // Linked into all tests, which import nothing from it. It has no headers, but the folder must exist.
@@ -185,7 +196,7 @@ let package = Package(
                 "StatusPlatform", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds", "StatusMonitor",
                 "StatusSources", "StatusInterface", "StatusConfiguration", "StatusDaemon", "TestSupport", logging,
             ]),
-        .testTarget(name: "StatusWebTests", dependencies: ["StatusModel", "StatusWeb"] + nio),
+        .testTarget(name: "StatusWebTests", dependencies: ["StatusModel", "StatusWeb", embedded] + nio),
         .testTarget(
             name: "StatusCommandsTests",
             dependencies: [
@@ -194,6 +205,8 @@ let package = Package(
             ]),
     ]
 )
+
+if !isFuzzing { package.products.append(.executable(name: "statusd-web", targets: ["StatusWeb"])) }
 
 // The benchmarks are built only by Tests/Benchmarks/run.
 if Context.environment["STATUSD_BENCHMARKS"] != nil {
@@ -232,7 +245,6 @@ if Context.environment["STATUSD_CERTIFICATION"] != nil {
 
 // The fuzzing targets are built only by Tests/Fuzzing/run and packaging/test, with the address sanitizer. The code that
 // they run then tells libFuzzer what an input reaches.
-let isFuzzing = Context.environment["STATUSD_FUZZING"] != nil
 let coverage = "-sanitize-coverage=edge,indirect-calls,trace-cmp,inline-8bit-counters,pc-table"
 if isFuzzing {
     package.targets += [
@@ -243,8 +255,8 @@ if isFuzzing {
             dependencies: [
                 "FuzzingDriver", "YAML", "StatusSupport", "EventLoopIO", "VarlinkDescription", "VarlinkGeneration",
                 "Varlink", "StatusModel", "SourceKinds", "StatusWorkers", "StatusMonitor", "StatusStore",
-                "StatusSources", "StatusInterface", "StatusConfiguration",
-            ],
+                "StatusSources", "StatusInterface", "StatusConfiguration", "StatusWeb", embedded,
+            ] + nio,
             path: "Tests/Fuzzing/Targets", swiftSettings: [.unsafeFlags(["-parse-as-library"])],
             linkerSettings: [.unsafeFlags(["-sanitize=fuzzer"])]),
     ]

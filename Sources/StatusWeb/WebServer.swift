@@ -52,7 +52,8 @@ enum WebServer {
         MultiThreadedEventLoopGroup.withCurrentThreadAsEventLoop { loop in
             let site = Site(
                 Site.Settings(hosts: hosts, hasActions: hasActions, hostName: hostName),
-                limits: .own, daemon: DaemonCalls.connector(to: daemon, on: loop), loop: loop)
+                limits: HTTPLimits(descriptors: OwnedDescriptor.limit),
+                daemon: DaemonCalls.connector(to: daemon, on: loop), loop: loop)
             site.start()
             begin(passed, listener, site.visitors, loop)
         }

@@ -6,7 +6,9 @@ import NIOCore
 import NIOPosix
 import Varlink
 
-/// Opens a channel to the daemon, with these calls as its last handler. Tests have a daemon of their own.
+/// Opens a channel to the daemon, with these calls as its last handler.
+///
+/// Tests have a daemon of their own.
 typealias DaemonConnector = (DaemonCalls) -> Void
 
 /// Calls to the daemon on a connection of their own, answered in order; closing it withdraws them.

@@ -13,6 +13,8 @@ final class DaemonQueue {
     private let connect: DaemonConnector
     private var running = 0
     private var waiting: Deque<DaemonCalls> = []
+    /// The number of waiting calls at which those of visitors who have left are removed.
+    private var mostWaiting = 64
 
     init(_ connect: @escaping DaemonConnector) { self.connect = connect }
 
@@ -20,6 +22,10 @@ final class DaemonQueue {
     func start(_ calls: DaemonCalls) {
         waiting.append(calls)
         startNext()
+        guard waiting.count > mostWaiting else { return }
+        // While the daemon hangs, visitors who come and go would fill the memory.
+        waiting.removeAll(where: \.hasEnded)
+        mostWaiting = max(64, 2 * waiting.count)
     }
 
     private func startNext() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Web
-import Glibc
 import NIOCore
 import NIOHTTP1
 
@@ -15,23 +14,16 @@ struct HTTPLimits {
     var ahead = 16
     /// The maximum length of a request's body, in bytes.
     var body = 4096
-    /// The bytes of all answers that visitors have not read yet.
+    /// The bytes of all answers and snapshots that visitors have not read yet.
     var unsent = 64 << 20
     /// How long a connection may wait for a request, and take to send one.
     var (idle, request) = (TimeAmount.seconds(30), TimeAmount.seconds(10))
-    /// How long a visitor may take to read an answer, and not read events.
+    /// How long a visitor may take to read an answer, and miss events.
     var (sending, stalled) = (TimeAmount.seconds(60), TimeAmount.seconds(15))
 
     /// - Parameter descriptors: how many the process may have; some are left for statusd. Without a free one, NIO could
     ///   neither accept a connection nor wait for the next.
     init(descriptors: Int) { connections = max(8, min(1024, descriptors - 48)) }
-
-    /// Those of this process.
-    static var own: HTTPLimits {
-        var limit = rlimit()
-        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        return HTTPLimits(descriptors: Int(clamping: limit.rlim_cur))
-    }
 
     /// The limits of header fields; by default, NIO takes up to 256 fields of 2 MB.
     static var decoder: NIOHTTPDecoderLimitConfiguration {

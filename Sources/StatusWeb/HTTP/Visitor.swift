@@ -27,7 +27,7 @@ final class Visitor: ChannelInboundHandler {
 
     private let visitors: Visitors
     private(set) var phase = Phase.reading
-    /// When the phase began; while streaming, when the visitor stopped reading.
+    /// When the phase began; while streaming, since when the visitor has not read what is on its way.
     private(set) var since: NIODeadline
     private var context: ChannelHandlerContext?
     private var head: HTTPRequestHead?
@@ -56,7 +56,7 @@ final class Visitor: ChannelInboundHandler {
         let (visitor, pipeline) = (Visitor(visitors), channel.pipeline.syncOperations)
         try pipeline.addHandler(ByteClock(visitor))
         try pipeline.configureHTTPServerPipeline(
-            withPipeliningAssistance: true, withErrorHandling: true, withOutboundHeaderValidation: true,
+            withPipeliningAssistance: true, withErrorHandling: false, withOutboundHeaderValidation: true,
             withEncoderConfiguration: .init(), withDecoderLimitConfiguration: HTTPLimits.decoder)
         let ahead = try pipeline.handler(type: HTTPServerPipelineHandler.self)
         try pipeline.addHandler(RequestsAhead(visitors.limits.ahead), position: .before(ahead))
@@ -143,7 +143,12 @@ final class Visitor: ChannelInboundHandler {
         if phase == .answering || phase == .sending { closes = true } else { drop() }
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { drop() }
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard error is HTTPParserError, phase != .answering, phase != .streaming else { return drop() }
+        // NIO reports some malformed requests twice, and its own handler would answer each time.
+        guard !closes else { return }
+        refuse(HTTPRequestHead(version: .http1_1, method: .GET, uri: ""), .badRequest, "the request is malformed")
+    }
 
     // MARK: Answers
 
@@ -171,9 +176,12 @@ final class Visitor: ChannelInboundHandler {
         let visitor = NIOLoopBound(self, eventLoop: context.eventLoop)
         sent.futureResult.whenComplete { _ in visitor.value.sent(bytes) }
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: sent)
+        visitors.dropSlowest()
     }
 
-    /// Notes that the visitor has an answer, or has left. The next answer may already be on its way.
+    /// Notes that the visitor has an answer, or has left.
+    ///
+    /// The next answer may already be on its way.
     private func sent(_ bytes: Int) {
         visitors.ended(answerOf: bytes)
         if closes { drop() } else if phase == .sending { enter(.idle) }
@@ -203,15 +211,28 @@ final class Visitor: ChannelInboundHandler {
             if !isBehind { (isBehind, since) = (true, visitors.loop.now) }
             return
         }
+        if queued == 0 { since = visitors.loop.now }
         queued += count
+        // Other events are few bytes, which all visitors share.
+        let bytes = isWhole ? count : 0
+        visitors.began(answerOf: bytes)
         let taken = context.eventLoop.makePromise(of: Void.self)
         let visitor = NIOLoopBound(self, eventLoop: context.eventLoop)
-        taken.futureResult.whenComplete { _ in visitor.value.took(count) }
+        taken.futureResult.whenComplete { _ in
+            visitor.value.visitors.ended(answerOf: bytes)
+            visitor.value.took(count)
+        }
         context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(frame))), promise: taken)
+        if isWhole { visitors.dropSlowest() }
     }
+
+    /// Whether something is on its way to it.
+    var isSending: Bool { phase == .sending || queued > 0 }
 
     private func took(_ count: Int) {
         queued -= count
+        guard isOpen else { return }
+        if !isBehind { since = visitors.loop.now }
         guard queued == 0 else { return }
         room = Self.usualRoom
         if isBehind { visitors.site.catchUp(self) }

@@ -7,7 +7,7 @@ import StatusModel
 
 /// The files of the page, which are a part of the program.
 struct PageFiles {
-    private struct File {
+    private struct File: Sendable {
         let type: String
         let body: ByteBuffer
         let tag: String
@@ -24,8 +24,8 @@ struct PageFiles {
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
         + "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-    private let index = File("text/html; charset=utf-8", PackageResources.index_html)
-    private let others = [
+    private static let index = File("text/html; charset=utf-8", PackageResources.index_html)
+    private static let others = [
         "page.css": File("text/css; charset=utf-8", PackageResources.page_css),
         "page.js": File("text/javascript; charset=utf-8", PackageResources.page_js),
         "icon-ok.svg": File("image/svg+xml", PackageResources.icon_ok_svg),
@@ -38,7 +38,7 @@ struct PageFiles {
 
     /// The page itself for `/` and for each name of a server, and its other files.
     func response(to path: [String], _ request: HTTPRequestHead) -> Response {
-        guard path.count < 2, let file = path.first.map({ others[$0] ?? page(of: $0) }) ?? index else {
+        guard path.count < 2, let file = path.first.map({ Self.others[$0] ?? page(of: $0) }) ?? Self.index else {
             return .text(.notFound, "there is nothing at this address")
         }
         let known = request.headers[canonicalForm: "if-none-match"]
@@ -50,6 +50,6 @@ struct PageFiles {
         return response
     }
 
-    private func page(of name: String) -> File? { ServerName(name) == nil ? nil : index }
+    private func page(of name: String) -> File? { ServerName(name) == nil ? nil : Self.index }
 }
 #endif

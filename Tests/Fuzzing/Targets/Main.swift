@@ -19,6 +19,7 @@ struct FuzzTarget: Sendable {
         FuzzTarget(name: "configuration", check: ConfigurationFuzzing.check),
         FuzzTarget(name: "response", check: ResponseFuzzing.check),
         FuzzTarget(name: "rows", check: RowFuzzing.check),
+        FuzzTarget(name: "web", check: WebFuzzing.check),
     ]
 }
 

@@ -32,8 +32,9 @@ class UnixConnection(http.client.HTTPConnection):
 class Site:
     """A statusd-web on an inherited socket, which stays open over a restart, as that of systemd does."""
 
-    def __init__(self, daemon, *arguments, path=None):
+    def __init__(self, daemon, *arguments, path=None, descriptors=None):
         self.daemon, self.arguments, self.path = daemon, arguments, path
+        self.limit = f"ulimit -n {descriptors}; " if descriptors else ""
         self.socket = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
         self.socket.bind(path or ("127.0.0.1", 0))
         self.socket.listen(256)
@@ -42,7 +43,7 @@ class Site:
 
     def start(self):
         # The process must know its own number before it begins.
-        script = f'exec 3<&{self.socket.fileno()}; LISTEN_FDS=1 LISTEN_FDNAMES=web LISTEN_PID=$$ exec "$@"'
+        script = f'{self.limit}exec 3<&{self.socket.fileno()}; LISTEN_FDS=1 LISTEN_FDNAMES=web LISTEN_PID=$$ exec "$@"'
         self.process = subprocess.Popen(
             ["bash", "-c", script, "bash", PROGRAM, *self.arguments], stdin=subprocess.DEVNULL, pass_fds=[self.socket.fileno()],
             env=environment(STATUSD_ADDRESS=f"unix:{self.daemon.socket}"), stderr=subprocess.PIPE, text=True)

@@ -116,6 +116,10 @@ def ask(site, requests, ends):
 @test("web: malformed requests end the connection after at most one refusal; nothing that is hidden behind them is answered")
 def malformed():
     with Daemon(SERVERS) as daemon, Site(daemon) as site:
+        # A refusal behind an answer that the daemon makes.
+        behind = {name: HIDDEN + data for name, data in MALFORMED.items()}
+        for name, found in ask(site, behind, ends=False):
+            assert [status // 100 for status, _ in found] in ([2], [2, 4]), f"{name}, behind a good one: {found}"
         for name, found in ask(site, MALFORMED, ends=False):
             assert [status // 100 for status, _ in found] in ([], [4]), f"{name}: {found}"
         equal(site.get("/api/list")[0], 200)

@@ -3,7 +3,9 @@
 
 import contextlib
 import json
+import signal
 import socket
+import struct
 import time
 
 from harness.daemon import Daemon
@@ -52,11 +54,31 @@ def pipelined_stream():
 def endless_input():
     with visited() as site:
         flood(site, b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", b"x" * 65536, 64)
+        flood(site, b"CONNECT / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"x" * 65536, 64)
         flood(site, b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999\r\n\r\n", b"x" * 65536, 64)
         flood(site, b"GET / HTTP/1.1\r\nHost: localhost\r\n", b"X-A: " + b"x" * 1000 + b"\r\n", 16)
         flood(site, b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ", b"x" * 65536, 16)
         flood(site, b"GET /", b"x" * 65536, 16)
         flood(site, b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1;", b"x" * 65536, 16)
+
+
+@test("web: who sends many requests, and nothing more, while an answer lasts, does not fill the memory with them")
+def many_ahead():
+    with visited() as site, contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(contextlib.closing(site.raw(GET))) for _ in range(100)]
+        for stream in streams:
+            assert stream.recv(100).startswith(b"HTTP/1.1 200 OK")
+        for stream in streams:
+            stream.setblocking(False)
+            with contextlib.suppress(OSError):
+                stream.send(b"GET / HTTP/1.1\r\n\r\n" * 2000)
+                stream.shutdown(socket.SHUT_WR)
+        # They lose their connections.
+        for stream in streams:
+            stream.settimeout(15)
+            with contextlib.suppress(ConnectionError):
+                while stream.recv(65536):
+                    pass
 
 
 @test("web: answers wait until the visitor reads them; who does not read events gets the present state later")
@@ -85,6 +107,47 @@ def many_connections():
         before = site.seconds()
         equal(site.get("/api/list")[0], 200)
         assert site.seconds() - before < 1
+
+
+@test("web: with few descriptors, it has room for new visitors, goes on with its streams, and does not turn in circles")
+def few_descriptors():
+    with Daemon(SERVERS) as daemon, Site(daemon, descriptors=64) as site, Events(site) as stream, contextlib.ExitStack() as stack:
+        stream.next("snapshot")
+        for _ in range(200):
+            stack.enter_context(contextlib.closing(site.raw()))
+        equal(site.get("/api/list")[0], 200)
+        before = site.seconds()
+        for _ in range(3):
+            equal(stream.next("alive", "disconnected")["kind"], "alive")
+        assert site.seconds() - before < 1
+        equal(site.get("/api/list")[0], 200)
+
+
+@test("web: a page that was frozen answers those who wait, and its streams go on")
+def frozen():
+    with visited() as site, Events(site) as stream:
+        stream.next("snapshot")
+        site.process.send_signal(signal.SIGSTOP)
+        waiting = [site.raw(LIST) for _ in range(100)]
+        site.daemon.done("post", "db", "meanwhile")
+        site.process.send_signal(signal.SIGCONT)
+        for connection in waiting:
+            with contextlib.closing(connection):
+                assert connection.recv(100).startswith(b"HTTP/1.1 200 OK")
+        equal(stream.next("changed")["server"]["status"]["text"], "meanwhile")
+
+
+@test("web: while statusd hangs, visitors who come and go leave nothing behind")
+def hanging_daemon():
+    with visited() as site:
+        site.daemon.process.send_signal(signal.SIGSTOP)
+        for _ in range(3000):
+            connection = site.raw(LIST)
+            # Ends without a farewell, which is seen at once.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.close()
+        site.daemon.process.send_signal(signal.SIGCONT)
+        eventually(lambda: site.get("/health")[0] == 200, "an answer")
 
 
 @test("web: half a request ends the connection after ten seconds, however slowly the rest comes")
