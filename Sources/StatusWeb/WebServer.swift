@@ -79,7 +79,8 @@ enum WebServer {
     ) {
         let bound = NIOLoopBound(visitors, eventLoop: loop)
         let bootstrap = ServerBootstrap(group: loop)
-            .serverChannelOption(.backlog, value: 256)
+            // Instead of a place in the queue, a good visitor would get none, and try again after a second.
+            .serverChannelOption(.backlog, value: 1024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelOption(.maxMessagesPerRead, value: 16)
             .serverChannelInitializer { channel in

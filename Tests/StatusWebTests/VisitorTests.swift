@@ -66,7 +66,7 @@ import Testing
         #expect(lazy.isOpen && !behind.isOpen)
         stage.wait(.seconds(50))
         #expect(!lazy.isOpen && good.isOpen)
-        #expect(try good.received.hasSuffix("}\n\n"))
+        #expect(try good.received.hasSuffix("}\n\n\r\n"))
     }
 
     @Test("if the daemon does not answer within half a minute, the visitor is told so; its health, within two seconds")

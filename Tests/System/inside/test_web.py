@@ -53,7 +53,7 @@ def ask_until(end):
     return answers
 
 
-@test("the first visitor starts the page; installation does not; it is sealed, and a restart refuses nobody")
+@test("the first visitor starts the page; installation does not; it is sealed, and neither a restart nor its death refuses anybody")
 def activation():
     equal(run("systemctl", "is-enabled", "statusd-web.socket").out.strip(), "disabled")
     with web():
@@ -69,6 +69,10 @@ def activation():
             asked = [visitors.submit(ask_until, time.monotonic() + 2) for _ in range(70)]
             systemctl("restart", UNIT)
             assert sum(each.result() for each in asked) > 70, "nobody was answered"
+        contains(get("/api/list")[1], "Signed In")
+        with urllib.request.urlopen("http://127.0.0.1:8470/events", timeout=10) as stream:
+            contains(stream.readline().decode() + stream.readline().decode(), "Signed In")
+            systemctl("kill", "--signal=KILL", UNIT)
         contains(get("/api/list")[1], "Signed In")
         report = run("systemd-analyze", "security", "--no-pager", UNIT).out
         exposure, = re.findall(r"Overall exposure level for \S+: ([0-9.]+)", report)
