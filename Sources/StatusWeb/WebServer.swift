@@ -44,6 +44,8 @@ enum Listener: Sendable, Equatable, CustomStringConvertible {
 enum WebServer {
     /// How long requests that are on their way may take after SIGTERM.
     private static let patience = TimeAmount.seconds(1)
+    /// How many connections may wait to be accepted; one more is sent away, and tries again after a second.
+    private static let backlog: Int32 = 1024
 
     static func run(_ listener: Listener, hosts: Set<String>, hasActions: Bool) -> Never {
         let daemon: String
@@ -79,8 +81,7 @@ enum WebServer {
     ) {
         let bound = NIOLoopBound(visitors, eventLoop: loop)
         let bootstrap = ServerBootstrap(group: loop)
-            // Instead of a place in the queue, a good visitor would get none, and try again after a second.
-            .serverChannelOption(.backlog, value: 1024)
+            .serverChannelOption(.backlog, value: backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelOption(.maxMessagesPerRead, value: 16)
             .serverChannelInitializer { channel in
@@ -109,6 +110,8 @@ enum WebServer {
         EventLoopFuture.whenAllSucceed(started, on: loop).whenComplete { result in
             switch result {
             case .success(let channels):
+                // NIO shortens the queue of a socket that it has not bound.
+                for descriptor in passed { listen(descriptor.rawValue, backlog) }
                 endOnSignal(bound.value, channels, loop)
                 if ServiceManager.isPresent {
                     _ = ServiceManager.notifyNow(.ready)

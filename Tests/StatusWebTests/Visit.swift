@@ -59,14 +59,27 @@ final class Visit {
         typealias OutboundIn = ByteBuffer
 
         var reads = true
+        private var context: ChannelHandlerContext?
         private var held: [(data: NIOAny, promise: EventLoopPromise<Void>?)] = []
+
+        func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
         func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
             if reads { context.write(data, promise: promise) } else { held.append((data, promise)) }
         }
 
+        /// Writes up to the end of an answer, the only part that has a promise.
+        func readOne() {
+            while !held.isEmpty {
+                let (data, promise) = held.removeFirst()
+                context?.write(data, promise: promise)
+                if promise != nil { return }
+            }
+        }
+
         func handlerRemoved(context: ChannelHandlerContext) {
             for write in held { write.promise?.fail(ChannelError.ioOnClosedChannel) }
+            self.context = nil
         }
     }
 
@@ -81,6 +94,13 @@ final class Visit {
     var isOpen: Bool { channel.isActive }
 
     func stopReading() { reader.reads = false }
+
+    /// Takes what belongs to one answer.
+    func readOne() {
+        reader.readOne()
+        channel.flush()
+        stage.loop.run()
+    }
 
     func send(_ text: String) throws {
         try channel.writeInbound(ByteBuffer(string: text))

@@ -47,7 +47,7 @@ import Testing
         #expect(visit.isOpen)
         stage.wait(.seconds(3))
         #expect(!visit.isOpen)
-        #expect(stage.site.visitors.unsent == 0)
+        #expect(stage.site.visitors.unread == 0)
     }
 
     @Test(
@@ -155,7 +155,7 @@ import Testing
         "if unread answers are too many bytes, the visitor who has not read for the longest time is sent away"
     )
     func unread() throws {
-        let stage = try Stage { $0.unsent = 100_000 }
+        let stage = try Stage { $0.unread = 100_000 }
         let visits = try (0..<4).map { _ in try Visit(stage) }
         for visit in visits {
             visit.stopReading()
@@ -164,7 +164,7 @@ import Testing
         }
         #expect(visits.map(\.isOpen) == [false, false, true, true])
         for visit in visits { visit.leave() }
-        #expect(stage.site.visitors.unsent == 0)
+        #expect(stage.site.visitors.unread == 0)
     }
 
     @Test("answers to a visitor who sends several requests at once, and leaves, do not count as unread for ever")
@@ -173,9 +173,30 @@ import Testing
         let visit = try Visit(stage)
         visit.stopReading()
         for _ in 0..<5 { try visit.get("/") }
-        #expect(stage.site.visitors.unsent > 5000)
+        #expect(stage.site.visitors.unread > 5000)
         visit.leave()
-        #expect(stage.site.visitors.unsent == 0)
+        #expect(stage.site.visitors.unread == 0)
+    }
+
+    @Test("who sends several requests at once gets all answers, also if the last one ends the connection")
+    func severalAnswers() throws {
+        let visit = try Visit(try Stage())
+        visit.stopReading()
+        try visit.get("/page.css")
+        try visit.send("GET /page.js HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        visit.readOne()
+        #expect(visit.isOpen)
+        while visit.isOpen { visit.readOne() }
+        #expect(try visit.count(of: "200 OK") == 2)
+    }
+
+    @Test("an answer of many replies may have 4 MiB", arguments: [(30, 200), (64, 413)])
+    func longAnswers(_ count: Int, _ status: Int) throws {
+        let stage = try Stage()
+        let visit = try Visit(stage)
+        try visit.get("/api/summary?" + String(repeating: "server=db&", count: count))
+        for _ in 0..<count { try stage.answer("{\"x\":\"\(String(repeating: "x", count: 100_000))\"}") }
+        #expect(try visit.status == status)
     }
 
     @Test("at most 16 questions are put to the daemon at once, and those of visitors who have left are not")
@@ -188,6 +209,17 @@ import Testing
         try stage.answer("{}")
         #expect(try visits[15].status == 200)
         #expect(stage.calls.count == 1)
+    }
+
+    @Test("while the daemon hangs, nothing is left of visitors who come, ask and go")
+    func hangingDaemon() throws {
+        let stage = try Stage()
+        for _ in 0..<1000 {
+            let visit = try Visit(stage)
+            try visit.get("/api/list")
+            visit.leave()
+        }
+        #expect(stage.site.daemon.waiting.count < 100)
     }
 
     // MARK: Malformed requests

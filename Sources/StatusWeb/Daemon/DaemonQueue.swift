@@ -12,7 +12,7 @@ final class DaemonQueue {
 
     private let connect: DaemonConnector
     private var running = 0
-    private var waiting: Deque<DaemonCalls> = []
+    private(set) var waiting: Deque<DaemonCalls> = []
     /// The number of waiting calls at which those of visitors who have left are removed.
     private var mostWaiting = 64
 

@@ -15,7 +15,7 @@ struct HTTPLimits {
     /// The maximum length of a request's body, in bytes.
     var body = 4096
     /// The bytes of all answers and snapshots that visitors have not read yet.
-    var unsent = 64 << 20
+    var unread = 64 << 20
     /// How long a connection may wait for a request, and take to send one.
     var (idle, request) = (TimeAmount.seconds(30), TimeAmount.seconds(10))
     /// How long a visitor may take to read an answer, and miss events.

@@ -38,8 +38,13 @@ final class Visitor: ChannelInboundHandler {
     private var closes = false
     private var isOpen = true
     /// The bytes of events that the socket has not taken yet, and how many there may be.
-    private var (queued, room) = (0, Visitor.usualRoom)
+    private(set) var queued = 0
+    private var room = Visitor.usualRoom
     private static let usualRoom = 64 << 10
+    /// The number of answers that are on their way.
+    private var answers = 0
+    /// The bytes of answers and snapshots that are on their way.
+    private(set) var unread = 0
     /// Whether events were left out because the visitor did not read; it then gets a snapshot.
     private(set) var isBehind = false
     /// Whether the visitor may refresh, select and silence.
@@ -166,12 +171,11 @@ final class Visitor: ChannelInboundHandler {
         let isOther = head.method == .CONNECT || head.headers.contains(name: "upgrade")
         closes = closes || visitors.isStopping || !head.isKeepAlive || isOther
         enter(.sending)
-        let bytes = response.body.readableBytes
-        visitors.began(answerOf: bytes)
+        let bytes = head.method == .HEAD || response.status == .notModified ? 0 : response.body.readableBytes
+        answers += 1
+        began(bytes)
         context.write(wrapOutboundOut(.head(response.head(for: head, closes: closes))), promise: nil)
-        if head.method != .HEAD, response.status != .notModified, response.body.readableBytes > 0 {
-            context.write(wrapOutboundOut(.body(.byteBuffer(response.body))), promise: nil)
-        }
+        if bytes > 0 { context.write(wrapOutboundOut(.body(.byteBuffer(response.body))), promise: nil) }
         let sent = context.eventLoop.makePromise(of: Void.self)
         let visitor = NIOLoopBound(self, eventLoop: context.eventLoop)
         sent.futureResult.whenComplete { _ in visitor.value.sent(bytes) }
@@ -180,11 +184,17 @@ final class Visitor: ChannelInboundHandler {
     }
 
     /// Notes that the visitor has an answer, or has left.
-    ///
-    /// The next answer may already be on its way.
     private func sent(_ bytes: Int) {
-        visitors.ended(answerOf: bytes)
+        began(-bytes)
+        answers -= 1
+        guard answers == 0 else { return }
         if closes { drop() } else if phase == .sending { enter(.idle) }
+    }
+
+    /// Notes that an answer or a snapshot is on its way, or no longer.
+    private func began(_ bytes: Int) {
+        unread += bytes
+        visitors.unread += bytes
     }
 
     /// Notes what to withdraw if the visitor leaves before the answer.
@@ -215,19 +225,16 @@ final class Visitor: ChannelInboundHandler {
         queued += count
         // Other events are few bytes, which all visitors share.
         let bytes = isWhole ? count : 0
-        visitors.began(answerOf: bytes)
+        began(bytes)
         let taken = context.eventLoop.makePromise(of: Void.self)
         let visitor = NIOLoopBound(self, eventLoop: context.eventLoop)
         taken.futureResult.whenComplete { _ in
-            visitor.value.visitors.ended(answerOf: bytes)
+            visitor.value.began(-bytes)
             visitor.value.took(count)
         }
         context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(frame))), promise: taken)
         if isWhole { visitors.dropSlowest() }
     }
-
-    /// Whether something is on its way to it.
-    var isSending: Bool { phase == .sending || queued > 0 }
 
     private func took(_ count: Int) {
         queued -= count

@@ -11,8 +11,8 @@ final class Visitors {
     private var open: [ObjectIdentifier: Visitor] = [:]
     /// Those that have an event stream.
     private(set) var streams: [ObjectIdentifier: Visitor] = [:]
-    /// The bytes of answers and snapshots that are being sent.
-    private(set) var unsent = 0
+    /// The bytes of answers and snapshots that are on their way.
+    var unread = 0
     private var sweep: RepeatedTask?
     private(set) var isStopping = false
     private var onEmpty: (() -> Void)?
@@ -51,16 +51,11 @@ final class Visitors {
         open.values.filter { $0.phase != .streaming }.min { order($0) < order($1) }?.drop()
     }
 
-    /// Notes that an answer is on its way.
-    func began(answerOf bytes: Int) { unsent += bytes }
-
     /// If visitors do not read their answers, ends the connection of the one that has not read for the longest time.
     func dropSlowest() {
-        guard unsent > limits.unsent else { return }
-        open.values.filter(\.isSending).min { $0.since < $1.since }?.drop()
+        guard unread > limits.unread else { return }
+        open.values.filter { $0.unread > 0 }.min { $0.since < $1.since }?.drop()
     }
-
-    func ended(answerOf bytes: Int) { unsent -= bytes }
 
     /// Ends connections that have used up their time.
     private func dropLate() {
@@ -73,7 +68,7 @@ final class Visitors {
                 case .reading: limits.request
                 case .answering: nil
                 case .sending: limits.sending
-                case .streaming: visitor.isBehind ? limits.stalled : visitor.isSending ? limits.sending : nil
+                case .streaming: visitor.isBehind ? limits.stalled : visitor.queued > 0 ? limits.sending : nil
                 }
             if let limit, now - visitor.since > limit { visitor.drop() }
         }

@@ -29,7 +29,7 @@ enum WebFuzzing {
         daemon.answerAll()
         checkAnswers(visit, isStream: good == "/events")
         visit.leave()
-        expect(site.visitors.unsent == 0, "no answer is on its way to a visitor who has left")
+        expect(site.visitors.unread == 0, "no answer is on its way to a visitor who has left")
         expect(site.visitors.streams.isEmpty, "no stream is left of a visitor who has left")
     }
 

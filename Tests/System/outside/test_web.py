@@ -44,7 +44,7 @@ def mistakes():
                 ("/nosuch/x", 404, "nothing at this address"), ("/api/nosuch", 404, "nothing at this address"), ("/badge/db", 404, "badge/NAME.svg"),
                 ("/api/status/nosuch", 404, "NoSuchServer"), ("/api/status", 404, "NothingSelected"), ("/api/history/a%20b", 400, "the name of a server must start with"),
                 ("/api/history/db?since=yesterday", 400, "since must be a time"), ("/api/history?limit=0", 400, "limit must be from 1"),
-                ("/api/summary", 400, "server=db"), ("/api/summary?server=db&buckets=0", 400, "buckets must be from 1"), ("/%zz", 400, "invalid"), ("/%00", 400, "invalid")):
+                ("/api/summary", 400, "server=db"), ("/api/summary?" + "server=db&" * 65, 400, "1 to 64"), ("/api/summary?server=db&buckets=0", 400, "buckets must be from 1"), ("/%zz", 400, "invalid"), ("/%00", 400, "invalid")):
             found = site.get(target)
             equal(found[0], status, f"{target}: {found[1]}")
             contains(found[1], part)
