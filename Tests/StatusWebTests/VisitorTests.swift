@@ -99,7 +99,22 @@ import Testing
         #expect(waiting.map(\.isOpen).filter { !$0 }.count == 1 && waiting[0].isOpen)
         try new.get("/")
         #expect(try new.status == 200)
-        #expect(stream.isOpen && asking.isOpen)
+        // Those who had an answer stay longer than those who never finish a request.
+        stage.wait(.seconds(1))
+        for _ in 0..<20 { try Visit(stage).send("GET") }
+        #expect(waiting[0].isOpen && new.isOpen && stream.isOpen && asking.isOpen)
+    }
+
+    @Test("nothing asks the daemon for what is behind a stream, or behind a last answer")
+    func requestsBehind() throws {
+        let (stage, list) = (try Stage(), "GET /api/list HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        let (stream, last) = (try Visit(stage), try Visit(stage))
+        try stream.get("/events")
+        try stream.send(list + list)
+        stream.leave()
+        try last.send("GET / HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n\r\n" + list)
+        #expect(try last.count(of: "HTTP/1.1") == 1)
+        #expect(stage.calls.isEmpty)
     }
 
     @Test("if nobody waits, one that gets an answer makes room; there are never more visitors than descriptors")

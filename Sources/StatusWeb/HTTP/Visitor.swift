@@ -12,15 +12,16 @@ final class Visitor: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 
-    enum Phase {
+    /// What happens on the connection; the first phases make room for new visitors before the last ones.
+    enum Phase: Int {
+        /// A request arrives, or is expected as the first one.
+        case reading
         /// Between two requests.
         case idle
-        /// A request arrives.
-        case reading
-        /// The answer is being made.
-        case answering
         /// The answer is being sent.
         case sending
+        /// The answer is being made.
+        case answering
         /// Events are sent as they happen.
         case streaming
     }

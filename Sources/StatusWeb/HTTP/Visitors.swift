@@ -43,12 +43,13 @@ final class Visitors {
         onEmpty?()
     }
 
-    /// Makes room: a connection ends that waits for a request, else one that gets an answer; of these, the oldest one.
+    /// Makes room: ends the connections in the first phases, and of these, the oldest ones.
+    ///
+    /// Several of them, because in a flood, each new connection must find its place fast.
     private func evict() {
-        func order(_ visitor: Visitor) -> (Int, NIODeadline) {
-            (visitor.phase == .idle || visitor.phase == .reading ? 0 : 1, visitor.since)
-        }
-        open.values.filter { $0.phase != .streaming }.min { order($0) < order($1) }?.drop()
+        let others = open.values.filter { $0.phase != .streaming }
+            .sorted { ($0.phase.rawValue, $0.since) < ($1.phase.rawValue, $1.since) }
+        for visitor in others.prefix(max(1, limits.connections / 32)) { visitor.drop() }
     }
 
     /// If visitors do not read their answers, ends the connection of the one that has not read for the longest time.

@@ -27,7 +27,7 @@ class GoodVisitor:
         assert self.process.stdout.readline() == "asking\n", "a good visitor got no answer"
 
     def finish(self):
-        """Ends the measurement; returns the times of all requests, and of newcomers, in milliseconds, each sorted."""
+        """Ends the measurement; returns the times of requests on one connection, and of newcomers, in milliseconds, each sorted."""
         out, _ = self.process.communicate("enough\n", timeout=4 * PATIENCE)
         figures = json.loads(out)
         assert not figures["failure"], f"a good visitor got no answer: {figures['failure']}"
@@ -70,13 +70,13 @@ def main(port):
             print("asking", flush=True)
             while not select.select([sys.stdin], [], [], PAUSE)[0]:
                 began = time.monotonic()
-                if len(figures["times"]) % NEWCOMERS:
+                if (len(figures["times"]) + len(figures["newcomers"])) % NEWCOMERS:
                     ask(usual)
+                    figures["times"].append((time.monotonic() - began) * 1000)
                 else:
                     with connect() as newcomer:
                         ask(newcomer)
                     figures["newcomers"].append((time.monotonic() - began) * 1000)
-                figures["times"].append((time.monotonic() - began) * 1000)
     except (AssertionError, OSError) as failure:
         figures["failure"] = repr(failure)
     print(json.dumps(figures), flush=True)

@@ -79,7 +79,7 @@ HARMLESS = {
     "a web socket": get(b"Connection: Upgrade", b"Upgrade: websocket", b"Sec-WebSocket-Version: 13", b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", body=b"\x81\x05hello"),
     "ranges": get(b"Range: bytes=0-1,2-3," + b"5-," * 500, b"Connection: close"), "HTTP/1.0": b"GET / HTTP/1.0\r\n\r\n", "another protocol": get(line=b"GET / RTSP/1.0"), "empty lines before": b"\r\n" * 1000 + get(b"Connection: close"),
     "a chunk extension": get(CHUNKED, b"Connection: close", body=b"1;a=b\r\nx\r\n0\r\n\r\n"), "fields behind a body": get(CHUNKED, b"Connection: close", body=b"0\r\nHost: evil.example\r\n\r\n"),
-    "letters of Latin-1": get(b"X: \xe4", b"Connection: close"), "an unknown compression": get(b"Accept-Encoding: " + b"gzip," * 500, b"Connection: close"),
+    "something behind the last request": get(b"Connection: close", body=HIDDEN), "letters of Latin-1": get(b"X: \xe4", b"Connection: close"), "an unknown compression": get(b"Accept-Encoding: " + b"gzip," * 500, b"Connection: close"),
 }
 """What is answered as if the strange part were not there."""
 
