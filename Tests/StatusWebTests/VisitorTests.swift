@@ -182,6 +182,19 @@ import Testing
         #expect(stage.site.visitors.unread == 0)
     }
 
+    @Test("snapshots that visitors of streams do not read count as unread answers")
+    func unreadSnapshots() throws {
+        let stage = try Stage { $0.unread = 100_000 }
+        let visits = try (0..<4).map { _ in try Visit(stage) }
+        for visit in visits {
+            try visit.get("/events")
+            visit.stopReading()
+            visit.visitor?.sendEvent(ByteBuffer(repeating: 0x20, count: 40_000), isWhole: true)
+            stage.wait(.seconds(1))
+        }
+        #expect(visits.map(\.isOpen) == [false, false, true, true])
+    }
+
     @Test("answers to a visitor who sends several requests at once, and leaves, do not count as unread for ever")
     func unreadAndLeft() throws {
         let stage = try Stage()
@@ -229,6 +242,8 @@ import Testing
     @Test("while the daemon hangs, nothing is left of visitors who come, ask and go")
     func hangingDaemon() throws {
         let stage = try Stage()
+        let waiting = try (0..<16).map { _ in try Visit(stage) }
+        for visit in waiting { try visit.get("/api/list") }
         for _ in 0..<1000 {
             let visit = try Visit(stage)
             try visit.get("/api/list")
