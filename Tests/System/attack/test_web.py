@@ -69,7 +69,7 @@ def many_connections():
     attacked("ten thousand connections", attack)
 
 
-@test("web: two thousand connections that send a byte now and then, and come back when they are ended")
+@test("web: nine hundred connections that send a byte now and then")
 def slow_requests():
     def attack(site):
         with selectors.DefaultSelector() as ready:
@@ -81,9 +81,9 @@ def slow_requests():
                     ready.register(connection, selectors.EVENT_READ)
                 return connection
 
-            connections, ended = [connect() for _ in range(2000)], 0
+            connections, ended = [connect() for _ in range(900)], 0
             for _ in waiting(DURATION):
-                for index in range(0, 2000, 20):
+                for index in range(0, 900, 20):
                     with contextlib.suppress(OSError):
                         connections[index].send(b"x")
                 for key, _ in ready.select(0):
@@ -94,7 +94,7 @@ def slow_requests():
                 time.sleep(0.01)
             for connection in connections:
                 connection.close()
-        return 2000 + ended
+        return 900 + ended
 
     attacked("slow requests", attack)
 
