@@ -74,6 +74,7 @@ def page():
 @test("web: events come in order and once; who returns gets what came meanwhile, also over a restart; an unknown position is a gap")
 def events():
     with Daemon(SERVERS) as daemon, Site(daemon) as site:
+        daemon.done("wait", "disk", "--timeout", "10s")
         with Events(site) as stream:
             first = stream.next()
             equal((first["kind"], sorted(server["name"] for server in first["servers"])), ("snapshot", ["db", "disk", "web"]))
