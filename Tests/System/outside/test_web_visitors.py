@@ -137,23 +137,6 @@ def frozen():
         equal(stream.next("changed")["server"]["status"]["text"], "meanwhile")
 
 
-@test("web: half a request ends the connection after ten seconds, however slowly the rest comes")
-def slow_request():
-    with visited() as site, contextlib.closing(site.raw(b"GET / HTTP/1.1\r\n")) as slow:
-        slow.settimeout(0.5)
-        began = time.monotonic()
-        ended = False
-        while not ended and time.monotonic() - began < 30:
-            try:
-                slow.sendall(b"x")
-                ended = slow.recv(100) == b""
-            except TimeoutError:
-                pass
-            except OSError:
-                ended = True
-        assert ended
-
-
 @test("web: visitors who ask much at once, and do not read, use up neither memory nor the daemon's connections")
 def many_questions():
     with Daemon("accept: any\nlimits: { servers: 4096 }\n") as daemon, Site(daemon) as site, Events(site) as stream, contextlib.ExitStack() as stack:
