@@ -6,7 +6,7 @@ import StatusSupport
 /// Servers and events as lines for people.
 enum ServerText {
     /// The columns before a value of ``details(_:followsWorst:style:width:now:)``.
-    private static let labelWidth = 16
+    static let labelWidth = 16
 
     /// The level, or the word that replaces it: failed, loading or stale.
     static func levelWord(_ server: ServerState) -> String {
@@ -27,11 +27,12 @@ enum ServerText {
     /// - Parameters:
     ///   - width: the width of the terminal, at which long values are wrapped; nil if they are not.
     ///   - silencer: the name of the user who began the silence.
+    ///   - bars: how values are drawn; nil for text alone.
     ///   - now: the time from which ages are counted; nil if they, and the time of the last update, would soon be
     ///     wrong.
     static func details(
-        _ server: ServerState, followsWorst: Bool = false, silencer: String? = nil, style: Style, width: Int?,
-        now: Timestamp? = TimeText.now
+        _ server: ServerState, followsWorst: Bool = false, silencer: String? = nil, bars: ValueBars? = nil,
+        style: Style, width: Int?, now: Timestamp? = TimeText.now
     ) -> [String] {
         var lines = title(server, style, width)
         func add(_ label: String, _ value: String?) {
@@ -54,8 +55,13 @@ enum ServerText {
         add("Source", server.source)
         add("Group", server.group?.rawValue)
         add("Parent", server.parent?.rawValue)
-        for (number, value) in server.values.enumerated() {
-            add(number == 0 ? "Values" : "", self.value(value))
+        if let bars {
+            // They fit, and control sequences cannot be wrapped.
+            for (number, line) in bars.lines(server.values).enumerated() {
+                lines.append((number == 0 ? "  Values:" : "").fitted(to: labelWidth) + line)
+            }
+        } else {
+            for (number, value) in server.values.enumerated() { add(number == 0 ? "Values" : "", self.value(value)) }
         }
         if let check = server.check {
             add("Command", check.command?.joined(separator: " "))
@@ -77,10 +83,7 @@ enum ServerText {
 
     /// A number with its limits: `used: 71% (warning 85%, critical 95%)`.
     private static func value(_ value: MeasuredValue) -> String {
-        let limits = [("warning", value.warning), ("critical", value.critical)].compactMap { word, limit in
-            limit.map { "\(word) \(MeasuredValue.text($0, value.unit))" }
-        }
-        return "\(value.name): \(value.text)" + (limits.isEmpty ? "" : " (\(limits.joined(separator: ", ")))")
+        "\(value.name): \(value.text)" + (value.limits.isEmpty ? "" : " (\(value.limits))")
     }
 
     /// The lines of `refresh --verbose`: what a check ran, how that ended, and what it wrote.

@@ -29,23 +29,23 @@ struct TopModel {
     private(set) var board = ServerBoard()
     /// Why the daemon is away; nil while it is not.
     private(set) var absence: String? = "connecting…"
-    private(set) var page = Page.list
-    private(set) var order = Order.severity
+    var page = Page.list
+    var order = Order.severity
     /// The servers that match the filter, in order, when ``place()`` was last called.
     private(set) var shown: [ServerState] = []
     /// The text that names, texts, levels and descriptions must contain.
-    private(set) var filter = ""
+    var filter = ""
     /// Whether the user is typing the filter.
-    private(set) var isTyping = false
+    var isTyping = false
     /// The server on which the user's bar is; the first one until the user moves it.
     private(set) var current: ServerName?
     /// Its position in the list.
-    private var index = 0
-    private var staysFirst = true
+    var index = 0
+    var staysFirst = true
     /// The first server on the screen.
     private(set) var offset = 0
     /// The first line of the details on the screen.
-    private(set) var detailsOffset = 0
+    var detailsOffset = 0
     /// The newest changes of the current server, as far as they are known.
     private(set) var changes: [Change] = []
     /// The last run of the current server's check, as far as it is known.
@@ -60,6 +60,8 @@ struct TopModel {
     var message: String?
     /// The number of servers that fit on the screen, set by the view.
     var visibleRows = 1
+    /// The columns of the list, and of the details beside it, set by the view.
+    var columns = TopColumns(width: 80)
 
     // MARK: Servers
 
@@ -82,7 +84,7 @@ struct TopModel {
         }
     }
 
-    private static func severity(_ server: ServerState) -> Int { server.countedLevel?.severity ?? 0 }
+    static func severity(_ server: ServerState) -> Int { server.countedLevel?.severity ?? 0 }
 
     private func matches(_ server: ServerState) -> Bool {
         if filter.isEmpty { return true }
@@ -105,6 +107,9 @@ struct TopModel {
 
     /// The server on which the user's bar is.
     var currentServer: ServerState? { current.flatMap { board[$0] } }
+
+    /// Whether the last run of the current server's check is on the screen.
+    var showsDetails: Bool { page == .details || page == .list && columns.details > 0 }
 
     /// The strip that must be read next; nil if none must, or the daemon is away.
     func dueStrip(now: Timestamp) -> TopStrips.Request? {
@@ -154,146 +159,10 @@ struct TopModel {
         offset = max(0, min(offset, shown.count - visibleRows))
     }
 
-    private mutating func move(to name: ServerName?) {
+    mutating func move(to name: ServerName?) {
         guard name != current else { return }
         current = name
         (changes, changesMustBeRead, check) = ([], true, nil)
         detailsOffset = 0
-    }
-
-    // MARK: Keys
-
-    /// Does what a key asks for, as far as it concerns only the screen; returns the rest.
-    mutating func press(_ key: Key) -> Action? {
-        message = nil
-        switch key {
-        case .control("c"): return .quit
-        case .control("z"): return .suspend
-        case .control("l"): return .redraw
-        default: break
-        }
-        if isTyping { return type(key) }
-        switch page {
-        case .help:
-            page = .list
-            return key == .character("q") ? .quit : nil
-        case .details: return pressInDetails(key)
-        case .list: return pressInList(key)
-        }
-    }
-
-    private mutating func type(_ key: Key) -> Action? {
-        switch key {
-        case .character(let character): filter.append(character)
-        case .backspace:
-            if filter.isEmpty { isTyping = false } else { filter.removeLast() }
-        case .control("u"): filter = ""
-        case .enter: isTyping = false
-        case .escape: (filter, isTyping) = ("", false)
-        case .up, .down, .pageUp, .pageDown:
-            isTyping = false
-            return pressInList(key)
-        default: return nil
-        }
-        place()
-        return nil
-    }
-
-    private mutating func pressInList(_ key: Key) -> Action? {
-        switch key {
-        case .up, .character("k"): step(by: -1)
-        case .down, .character("j"): step(by: 1)
-        case .wheelUp: step(by: -3)
-        case .wheelDown: step(by: 3)
-        case .pageUp: step(by: -visibleRows)
-        case .pageDown: step(by: visibleRows)
-        case .home, .character("g"): step(by: -shown.count)
-        case .end, .character("G"): step(by: shown.count)
-        case .click(let row, _): click(row)
-        case .enter, .right, .character("l"): showDetails()
-        case .escape:
-            filter = ""
-            place()
-        case .character("/"): isTyping = true
-        case .character("o"): changeOrder()
-        default: return common(key)
-        }
-        return nil
-    }
-
-    /// Sorts by the next order, from the top.
-    private mutating func changeOrder() {
-        let orders = Order.allCases
-        order = orders[((orders.firstIndex(of: order) ?? 0) + 1) % orders.count]
-        staysFirst = true
-        place()
-    }
-
-    /// Shows the details of one server, whatever is first meanwhile.
-    private mutating func showDetails() {
-        guard current != nil else { return }
-        page = .details
-        staysFirst = false
-    }
-
-    private mutating func pressInDetails(_ key: Key) -> Action? {
-        switch key {
-        case .enter, .left, .escape, .backspace, .character("h"): page = .list
-        case .up, .character("k"), .wheelUp: detailsOffset = max(0, detailsOffset - 1)
-        case .down, .character("j"), .wheelDown: detailsOffset += 1
-        case .pageUp: detailsOffset = max(0, detailsOffset - visibleRows)
-        case .pageDown, .character(" "): detailsOffset += visibleRows
-        case .home, .character("g"): detailsOffset = 0
-        default: return common(key)
-        }
-        return nil
-    }
-
-    /// Keys that mean the same on both pages.
-    private mutating func common(_ key: Key) -> Action? {
-        switch key {
-        case .character("q"): return .quit
-        case .character("?"): page = .help
-        case .character("r"): return current.map { .refresh($0) }
-        case .character("*"): return current.map { .select($0) }
-        case .character("s"): return currentServer.map { .silence($0.name, $0.silence == nil) }
-        case .character("n"): stepToProblem(by: 1)
-        case .character("N"): stepToProblem(by: -1)
-        default: break
-        }
-        return nil
-    }
-
-    /// Keeps the offset of the details within what there is to show.
-    mutating func limitDetails(to last: Int) { detailsOffset = min(detailsOffset, max(0, last)) }
-
-    private mutating func step(by count: Int) {
-        guard !shown.isEmpty else { return }
-        staysFirst = false
-        let index = shown.firstIndex { $0.name == current } ?? 0
-        move(to: shown[min(max(0, index + count), shown.count - 1)].name)
-        place()
-    }
-
-    /// Moves the bar down, or up, to the next server that is not ok; after the last one, to the first.
-    private mutating func stepToProblem(by direction: Int) {
-        let next = shown.indices.map { (index + direction * ($0 + 1) + shown.count) % shown.count }
-            .first { Self.severity(shown[$0]) > Level.ok.severity }
-        guard let next else { return message = "no problems" }
-        staysFirst = false
-        move(to: shown[next].name)
-        place()
-    }
-
-    /// A click moves the bar, and on the bar shows the details.
-    private mutating func click(_ row: Int) {
-        let index = offset + row - TopView.firstRow
-        guard row >= TopView.firstRow, row < TopView.firstRow + visibleRows, shown.indices.contains(index) else {
-            return
-        }
-        if shown[index].name == current { showDetails() }
-        staysFirst = false
-        move(to: shown[index].name)
-        place()
     }
 }

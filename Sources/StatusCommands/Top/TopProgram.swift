@@ -180,7 +180,7 @@ final class TopProgram {
                 if model.current == current.name { model.show(changes) }
                 redrawing?.needsDrawing()
             }
-            if model.absence == nil, model.page == .details, let current = model.currentServer,
+            if model.absence == nil, model.showsDetails, let current = model.currentServer,
                 let server = await history.description(of: current)
             {
                 if model.current == server.name { model.show(server.check) }

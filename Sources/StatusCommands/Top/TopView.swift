@@ -21,23 +21,25 @@ struct TopView {
     /// Names of users by number.
     let users: (UInt32) -> String
 
+    var columns: TopColumns { TopColumns(width: size.width) }
+
     /// The number of servers for which there is room.
     private func visibleRows(_ model: TopModel) -> Int {
         switch model.page {
-        case .list: max(1, bodyHeight(model) - 1 - paneHeight(model))
+        case .list: max(1, bodyHeight(model) - 1 - changesHeight(model))
         case .details, .help: max(1, bodyHeight(model))
         }
     }
 
     /// The rows between the title and the last lines.
-    private func bodyHeight(_ model: TopModel) -> Int { max(0, size.height - 1 - lastLines(model).count) }
+    func bodyHeight(_ model: TopModel) -> Int { max(0, size.height - 1 - lastLines(model).count) }
 
-    /// The rows for the last changes, with their title: as many as there are, in what the list does not need, but at
-    /// most half of the screen; none if that is low.
+    /// The rows for the last changes below the list, with their title: as many as there are, in what the list does not
+    /// need, but at most half of the screen; none if that is low, or the details are beside the list.
     ///
     /// Until the changes of the next server are read, the height stays.
-    private func paneHeight(_ model: TopModel) -> Int {
-        if size.height < 12 || model.lastCount == 0 { return 0 }
+    private func changesHeight(_ model: TopModel) -> Int {
+        if size.height < 12 || model.lastCount == 0 || columns.details > 0 { return 0 }
         let free = bodyHeight(model) - 1 - model.shown.count
         let room = max(min(Self.changesBelowLongList, size.height / 3) + 1, min(free, size.height / 2))
         return min(room, model.lastCount + 1)
@@ -45,20 +47,30 @@ struct TopView {
 
     /// The lines, as many as the terminal has rows.
     func lines(_ model: inout TopModel) -> [String] {
-        model.strips.room = TopStrips.room(width: size.width)
+        model.columns = columns
+        model.strips.room = TopStrips.room(width: columns.list)
         model.place()
         model.visibleRows = visibleRows(model)
         model.scroll()
-        let body =
-            switch model.page {
-            case .list: list(model)
-            case .details: details(&model)
-            case .help: help
-            }
         // A message may take several lines, because its advice is at its end.
         let room = bodyHeight(model)
-        let filled = body.prefix(room) + Array(repeating: "", count: max(0, room - body.count))
-        return [title(model)] + filled + lastLines(model)
+        func filled(_ body: [String]) -> [String] {
+            body.prefix(room) + Array(repeating: "", count: max(0, room - body.count))
+        }
+        let body =
+            switch model.page {
+            case .list where columns.details > 0: beside(filled(list(model)), filled(details(model, columns.details)))
+            case .list: filled(list(model))
+            case .details: filled(detailsPage(&model))
+            case .help: filled(help)
+            }
+        return [title(model)] + body + lastLines(model)
+    }
+
+    /// The lines of the list, with those of the details in the columns beside them.
+    private func beside(_ list: [String], _ details: [String]) -> [String] {
+        let edge = "\u{1b}[0m\u{1b}[\(columns.list + 2)G" + style.faint(isUTF8 ? "│" : "|") + " "
+        return zip(list, details).map { $0 + edge + $1 }
     }
 
     // MARK: List
@@ -66,7 +78,7 @@ struct TopView {
     private func list(_ model: TopModel) -> [String] {
         let shown = model.shown
         let visible = model.visible
-        var table = ServerListing(style: style, width: size.width, placesColumns: true, now: now)
+        var table = ServerListing(style: style, width: columns.list, placesColumns: true, now: now)
         // So the columns do not move while the user moves through the list.
         table.steady = ServerListing.SteadyWidths(shown, strip: model.strips.parts)
         let timeline = Timeline(style: style, isUTF8: isUTF8)
@@ -82,9 +94,9 @@ struct TopView {
         }
         // On the lowest screen, a server is worth more than the legend.
         if size.height == 3, !shown.isEmpty { lines.removeFirst() }
-        if shown.isEmpty { lines.append(style.faint(cut("  " + emptyNote(model)))) }
+        if shown.isEmpty { lines.append(style.faint(cut("  " + emptyNote(model), to: columns.list))) }
         lines += Array(repeating: "", count: max(0, model.visibleRows + 1 - lines.count))
-        return lines + pane(model)
+        return lines + lastChanges(model)
     }
 
     private func emptyNote(_ model: TopModel) -> String {
@@ -97,176 +109,40 @@ struct TopView {
     private func row(_ line: String, _ mark: String, isCurrent: Bool, _ model: TopModel) -> String {
         var text = mark.isEmpty ? line : line.prefix(1) + mark + line.dropFirst(2)
         if model.absence != nil { text = style.faint(CellText.plain(text)) }
-        return isCurrent ? CellText.reversed(text, width: size.width) : text
+        return isCurrent ? CellText.reversed(text, width: columns.list) : text
     }
 
-    private var indicator: String {
+    var indicator: String {
         let frames = isUTF8 ? ProgressIndicator.frames : ProgressIndicator.plainFrames
         return frames[frame % frames.count]
     }
 
-    /// The last changes of the current server.
-    private func pane(_ model: TopModel) -> [String] {
-        let height = paneHeight(model)
+    /// The last changes of the current server, below the list.
+    private func lastChanges(_ model: TopModel) -> [String] {
+        let height = changesHeight(model)
         guard height > 0, let server = model.currentServer else { return [] }
-        return [rule("\(server.name): last changes")] + lines(of: model.changes.suffix(height - 1))
-    }
-
-    private func lines(of changes: some Sequence<Change>) -> [String] {
-        let text = ChangeText(style: style, width: size.width, namesServers: false)
-        return changes.map { text.line($0, user: $0.user.map(users), now: now) }
-    }
-
-    private func rule(_ text: String) -> String {
-        let dash = isUTF8 ? "─" : "-"
-        let start = cut("\(dash)\(dash) \(text) ")
-        return style.faint(start + String(repeating: dash, count: max(0, size.width - start.displayWidth)))
-    }
-
-    // MARK: Details
-
-    private func details(_ model: inout TopModel) -> [String] {
-        guard var server = model.currentServer else { return [style.faint("the server was removed")] }
-        server.check = model.check
-        let refreshing = server.isRefreshing ? [style.faint("\(indicator) refreshing")] : []
-        // The newest change comes first, because it is the most interesting.
-        let lines =
-            ServerText.details(server, style: style, width: size.width, now: now) + refreshing
-            + ["", rule("history, the newest first")] + lines(of: model.changes.reversed())
-        model.limitDetails(to: lines.count - bodyHeight(model))
-        return Array(lines.dropFirst(model.detailsOffset))
-    }
-
-    // MARK: Edges
-
-    private func title(_ model: TopModel) -> String {
-        let servers = model.board.servers
-        let total = "\(servers.count) \(servers.count == 1 ? "server" : "servers")"
-        let counts = [Level.critical, .unknown, .warning].compactMap { level in
-            let count = servers.count { $0.countedLevel == level }
-            return count > 0 ? style.level("\(count) \(level.rawValue)", level) : nil
-        }
-        let place = place.cut(to: max(16, size.width / 3), ellipsis: style.ellipsis)
-        if let absence = model.absence {
-            let last = CellText.plain(([total] + counts).joined(separator: ", "))
-            return style.level(cut("\(place)  \(absence)\(servers.isEmpty ? "" : " (last: \(last))")"), .critical)
-        }
-        // What is most important stays the longest.
-        let name = style.strong(place)
-        let variants = [
-            [name, total] + counts + [model.order.rawValue], [name, total] + counts, [total] + counts, counts,
-        ]
-        let lines = variants.filter { !$0.isEmpty }.map { $0.joined(separator: "  ") }
-        guard let line = lines.first(where: { CellText.plain($0).displayWidth <= size.width }) else {
-            return cut(CellText.plain(lines.last ?? ""))
-        }
-        let time = TimeText.full(now)
-        let gap = size.width - CellText.plain(line).displayWidth - time.count
-        return gap < 2 ? line : line + String(repeating: " ", count: gap) + style.faint(time)
-    }
-
-    private func lastLines(_ model: TopModel) -> [String] {
-        if !model.isTyping, let message = model.message {
-            let (all, room) = (message.wrapped(to: size.width), max(1, size.height / 3))
-            var lines = Array(all.prefix(room))
-            if all.count > room {
-                lines[room - 1] = cut(lines[room - 1] + " " + all[room])
-            }
-            return lines.map { style.level($0, .warning) }
-        }
-        return [lastLine(model)]
-    }
-
-    private func lastLine(_ model: TopModel) -> String {
-        let position = position(model)
-        let text = model.isTyping ? "/\(model.filter)\(isUTF8 ? "▏" : "_")" : keys(model)
-        let line = position.isEmpty ? cut(text) : text.fitted(to: size.width - position.count, ellipsis: style.ellipsis)
-        return (model.isTyping ? line : style.faint(line)) + position
-    }
-
-    /// Which servers of the list are on the screen, unless all are: `1–12 of 19`.
-    private func position(_ model: TopModel) -> String {
-        let count = model.visible.count
-        guard model.page == .list, count > 0, count < model.board.count else { return "" }
-        let first = count == 1 ? "" : "\(model.offset + 1)\(isUTF8 ? "–" : "-")"
-        let position = "  \(first)\(model.offset + count) of \(model.shown.count)"
-        return position.count > size.width / 2 ? "" : position
-    }
-
-    private func keys(_ model: TopModel) -> String {
-        let filter = model.filter.isEmpty ? "" : "/\(model.filter)  Esc clears  "
-        return switch model.page {
-        case .list:
-            "? help  q quit  \(filter)Enter details  * select  r refresh  s silence  / filter  o order  n problem"
-        case .details: "? help  q quit  Esc back  n problem  * select  r refresh  s silence"
-        case .help: "any key goes back  q quit"
-        }
-    }
-
-    private func cut(_ line: String) -> String { line.cut(to: size.width, ellipsis: style.ellipsis) }
-
-    // MARK: Help
-
-    private static let keys = [
-        ("arrow keys, j, k", "move the bar, which is on the first server until then"),
-        ("PgUp, PgDn, g, G", "move by a screen, or to the first or the last server"),
-        ("n, N", "next or previous problem"),
-        ("Enter, click", "show the server's details and history; Esc goes back"),
-        ("*", "select the server"),
-        ("s", "silence it for 1 h, or end that"),
-        ("r", "load its status now"),
-        ("/", "show only servers that contain a text; Esc shows all"),
-        ("o", "order: worst, name, newest change"),
-        ("mouse", "click and wheel; Shift: the terminal's own selection"),
-        ("Ctrl-L", "draw everything again"),
-        ("q, Ctrl-C", "quit"),
-    ]
-    private static let notes =
-        "*, s and r need permission. A status that is not current is shown as failed, stale or loading. "
-        + "statusctl(1) says more."
-
-    /// The keys in a column, or before their meaning if there is no room for one.
-    private var help: [String] {
-        let isWide = size.width >= 60
-        let keys = Self.keys.flatMap { keys, meaning in
-            isWide
-                ? indented(meaning, by: 22, after: "  \(keys)".fitted(to: 22))
-                : indented("\(keys): \(meaning)", by: 4, after: "  ")
-        }
-        let gap = isWide ? [""] : []
-        return gap + keys + gap + indented(Self.notes, by: 2, after: "  ")
-    }
-
-    /// The text in as many lines as it needs: the first behind `start`, the others behind as many blanks.
-    private func indented(_ text: String, by columns: Int, after start: String) -> [String] {
-        text.wrapped(to: size.width - columns).enumerated().map { number, line in
-            (number == 0 ? start : String(repeating: " ", count: columns)) + line
-        }
+        return [rule("\(server.name): last changes", size.width)]
+            + lines(of: model.changes.suffix(height - 1), size.width)
     }
 }
 
-/// Lines with control sequences for their colours.
-enum CellText {
-    /// The line without control sequences for colours.
-    static func plain(_ line: String) -> String {
-        var isInSequence = false
-        let scalars = line.unicodeScalars.filter { scalar in
-            defer { if isInSequence ? scalar == "m" : scalar == "\u{1b}" { isInSequence.toggle() } }
-            return !isInSequence && scalar != "\u{1b}"
-        }
-        return String(String.UnicodeScalarView(scalars))
-    }
+/// The columns of `top`'s list, and of the details beside it on a wide terminal.
+struct TopColumns: Equatable {
+    /// Fewer columns have no room for the times of the details on one line.
+    private static let leastDetails = 45
+    private static let mostDetails = 90
+    /// With fewer columns, the list would lose the strips of the last hours.
+    private static let leastList = 100
+    /// A line with blanks on both sides.
+    private static let edge = 3
 
-    /// Where the part of a line begins that ``reversed(_:width:)`` leaves as it is.
-    static let upright = "\u{1b}[27m"
+    let list: Int
+    /// 0 if there is no room for the details.
+    let details: Int
 
-    /// The line with its background and foreground exchanged in all columns, up to ``upright``.
-    static func reversed(_ line: String, width: Int) -> String {
-        var isReversed = true
-        let sequences = line.split(separator: "\u{1b}", omittingEmptySubsequences: false).map { sequence in
-            if sequence.hasPrefix("[27m") { isReversed = false }
-            return isReversed && sequence.hasPrefix("[0m") ? "[0;7m" + sequence.dropFirst(3) : sequence
-        }
-        return "\u{1b}[7m" + String(repeating: " ", count: width) + "\r" + sequences.joined(separator: "\u{1b}")
+    init(width: Int) {
+        let room = width - Self.leastList - Self.edge
+        details = room < Self.leastDetails ? 0 : min(Self.mostDetails, room, max(Self.leastDetails, width * 2 / 5))
+        list = details > 0 ? width - details - Self.edge : width
     }
 }

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import StatusSupport
+
+// What keys and the mouse do.
+extension TopModel {
+    /// Does what a key asks for, as far as it concerns only the screen; returns the rest.
+    mutating func press(_ key: Key) -> Action? {
+        message = nil
+        switch key {
+        case .control("c"): return .quit
+        case .control("z"): return .suspend
+        case .control("l"): return .redraw
+        default: break
+        }
+        if isTyping { return type(key) }
+        switch page {
+        case .help:
+            page = .list
+            return key == .character("q") ? .quit : nil
+        case .details: return pressInDetails(key)
+        case .list: return pressInList(key)
+        }
+    }
+
+    private mutating func type(_ key: Key) -> Action? {
+        switch key {
+        case .character(let character): filter.append(character)
+        case .backspace:
+            if filter.isEmpty { isTyping = false } else { filter.removeLast() }
+        case .control("u"): filter = ""
+        case .enter: isTyping = false
+        case .escape: (filter, isTyping) = ("", false)
+        case .up, .down, .pageUp, .pageDown:
+            isTyping = false
+            return pressInList(key)
+        default: return nil
+        }
+        place()
+        return nil
+    }
+
+    private mutating func pressInList(_ key: Key) -> Action? {
+        switch key {
+        case .up, .character("k"): step(by: -1)
+        case .down, .character("j"): step(by: 1)
+        case .wheelUp: step(by: -3)
+        case .wheelDown: step(by: 3)
+        case .pageUp: step(by: -visibleRows)
+        case .pageDown: step(by: visibleRows)
+        case .home, .character("g"): step(by: -shown.count)
+        case .end, .character("G"): step(by: shown.count)
+        case .click(let row, let column): if column < columns.list { click(row) }
+        case .enter, .right, .character("l"): showDetails()
+        case .escape:
+            filter = ""
+            place()
+        case .character("/"): isTyping = true
+        case .character("o"): changeOrder()
+        default: return common(key)
+        }
+        return nil
+    }
+
+    /// Sorts by the next order, from the top.
+    private mutating func changeOrder() {
+        let orders = Order.allCases
+        order = orders[((orders.firstIndex(of: order) ?? 0) + 1) % orders.count]
+        staysFirst = true
+        place()
+    }
+
+    /// Shows the details of one server, whatever is first meanwhile.
+    private mutating func showDetails() {
+        guard current != nil else { return }
+        page = .details
+        staysFirst = false
+    }
+
+    private mutating func pressInDetails(_ key: Key) -> Action? {
+        switch key {
+        case .enter, .left, .escape, .backspace, .character("h"): page = .list
+        case .up, .character("k"), .wheelUp: detailsOffset = max(0, detailsOffset - 1)
+        case .down, .character("j"), .wheelDown: detailsOffset += 1
+        case .pageUp: detailsOffset = max(0, detailsOffset - visibleRows)
+        case .pageDown, .character(" "): detailsOffset += visibleRows
+        case .home, .character("g"): detailsOffset = 0
+        default: return common(key)
+        }
+        return nil
+    }
+
+    /// Keys that mean the same on both pages.
+    private mutating func common(_ key: Key) -> Action? {
+        switch key {
+        case .character("q"): return .quit
+        case .character("?"): page = .help
+        case .character("r"): return current.map { .refresh($0) }
+        case .character("*"): return current.map { .select($0) }
+        case .character("s"): return currentServer.map { .silence($0.name, $0.silence == nil) }
+        case .character("n"): stepToProblem(by: 1)
+        case .character("N"): stepToProblem(by: -1)
+        default: break
+        }
+        return nil
+    }
+
+    /// Keeps the offset of the details within what there is to show.
+    mutating func limitDetails(to last: Int) { detailsOffset = min(detailsOffset, max(0, last)) }
+
+    private mutating func step(by count: Int) {
+        guard !shown.isEmpty else { return }
+        staysFirst = false
+        let index = shown.firstIndex { $0.name == current } ?? 0
+        move(to: shown[min(max(0, index + count), shown.count - 1)].name)
+        place()
+    }
+
+    /// Moves the bar down, or up, to the next server that is not ok; after the last one, to the first.
+    private mutating func stepToProblem(by direction: Int) {
+        let next = shown.indices.map { (index + direction * ($0 + 1) + shown.count) % shown.count }
+            .first { Self.severity(shown[$0]) > Level.ok.severity }
+        guard let next else { return message = "no problems" }
+        staysFirst = false
+        move(to: shown[next].name)
+        place()
+    }
+
+    /// A click moves the bar, and on the bar shows the details.
+    private mutating func click(_ row: Int) {
+        let index = offset + row - TopView.firstRow
+        guard row >= TopView.firstRow, row < TopView.firstRow + visibleRows, shown.indices.contains(index) else {
+            return
+        }
+        if shown[index].name == current { showDetails() }
+        staysFirst = false
+        move(to: shown[index].name)
+        place()
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import StatusSupport
+
+// The first line, and the last ones.
+extension TopView {
+    func title(_ model: TopModel) -> String {
+        let servers = model.board.servers
+        let total = "\(servers.count) \(servers.count == 1 ? "server" : "servers")"
+        let counts = [Level.critical, .unknown, .warning].compactMap { level in
+            let count = servers.count { $0.countedLevel == level }
+            return count > 0 ? style.level("\(count) \(level.rawValue)", level) : nil
+        }
+        let place = place.cut(to: max(16, size.width / 3), ellipsis: style.ellipsis)
+        if let absence = model.absence {
+            let last = CellText.plain(([total] + counts).joined(separator: ", "))
+            return style.level(cut("\(place)  \(absence)\(servers.isEmpty ? "" : " (last: \(last))")"), .critical)
+        }
+        // What is most important stays the longest.
+        let name = style.strong(place)
+        let variants = [
+            [name, total] + counts + [model.order.rawValue], [name, total] + counts, [total] + counts, counts,
+        ]
+        let lines = variants.filter { !$0.isEmpty }.map { $0.joined(separator: "  ") }
+        guard let line = lines.first(where: { CellText.plain($0).displayWidth <= size.width }) else {
+            return cut(CellText.plain(lines.last ?? ""))
+        }
+        let time = TimeText.full(now)
+        let gap = size.width - CellText.plain(line).displayWidth - time.count
+        return gap < 2 ? line : line + String(repeating: " ", count: gap) + style.faint(time)
+    }
+
+    func lastLines(_ model: TopModel) -> [String] {
+        if !model.isTyping, let message = model.message {
+            let (all, room) = (message.wrapped(to: size.width), max(1, size.height / 3))
+            var lines = Array(all.prefix(room))
+            if all.count > room {
+                lines[room - 1] = cut(lines[room - 1] + " " + all[room])
+            }
+            return lines.map { style.level($0, .warning) }
+        }
+        return [lastLine(model)]
+    }
+
+    private func lastLine(_ model: TopModel) -> String {
+        let position = position(model)
+        let text = model.isTyping ? "/\(model.filter)\(isUTF8 ? "▏" : "_")" : keys(model)
+        let line = position.isEmpty ? cut(text) : text.fitted(to: size.width - position.count, ellipsis: style.ellipsis)
+        return (model.isTyping ? line : style.faint(line)) + position
+    }
+
+    /// Which servers of the list are on the screen, unless all are: `1–12 of 19`.
+    private func position(_ model: TopModel) -> String {
+        let count = model.visible.count
+        guard model.page == .list, count > 0, count < model.board.count else { return "" }
+        let first = count == 1 ? "" : "\(model.offset + 1)\(isUTF8 ? "–" : "-")"
+        let position = "  \(first)\(model.offset + count) of \(model.shown.count)"
+        return position.count > size.width / 2 ? "" : position
+    }
+
+    private func keys(_ model: TopModel) -> String {
+        let filter = model.filter.isEmpty ? "" : "/\(model.filter)  Esc clears  "
+        return switch model.page {
+        case .list:
+            "? help  q quit  \(filter)Enter details  * select  r refresh  s silence  / filter  o order  n problem"
+        case .details: "? help  q quit  Esc back  n problem  * select  r refresh  s silence"
+        case .help: "any key goes back  q quit"
+        }
+    }
+
+    private func cut(_ line: String) -> String { cut(line, to: size.width) }
+
+    func cut(_ line: String, to width: Int) -> String { line.cut(to: width, ellipsis: style.ellipsis) }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import StatusSupport
+import Testing
+
+@testable import StatusCommands
+
+// What top shows on wide terminals.
+extension TopModelTests {
+    /// The columns of the details, of lines as wide as a terminal with room for them.
+    func detailsBeside(_ lines: [String]) -> [String] {
+        lines.dropFirst().dropLast().map { CellText.plain(String($0.split(separator: "│").dropFirst().joined())) }
+    }
+
+    @Test("a wide terminal shows the details beside the list, which follow the bar; and no last changes below")
+    func wide() throws {
+        var model = try model()
+        let time = Timestamp(milliseconds: 0)
+        model.show([Change(.changed, at: time, revision: 1, server: try server("s3", text: "was here"))])
+        #expect(lines(147, 30, &model).joined().contains("s3: last changes"))
+        #expect(!model.showsDetails)
+        let shown = lines(148, 30, &model)
+        #expect(model.showsDetails)
+        #expect(!shown.joined().contains("last changes"))
+        let details = detailsBeside(shown)
+        #expect(details[0] == " s3: up")
+        #expect(details[1] == "   Level:        ok")
+        #expect(details.contains { $0.contains("was here") })
+        _ = press([.down], &model)
+        #expect(detailsBeside(lines(148, 30, &model))[0] == " s4: up")
+        for line in shown.dropFirst().dropLast() {
+            // The bar is drawn in blanks first.
+            let list = CellText.plain(line).split(separator: "│")[0].split(separator: "\r").last ?? ""
+            #expect(list.displayWidth <= 100)
+        }
+        _ = press([.enter], &model)
+        #expect(!lines(148, 30, &model).joined().contains("│"), "the page has the whole width")
+    }
+
+    @Test("a click beside the list changes nothing")
+    func clickBeside() throws {
+        var model = try model()
+        _ = lines(148, 30, &model)
+        _ = press([.click(row: TopView.firstRow, column: 101)], &model)
+        #expect(model.current?.rawValue == "s3")
+        _ = press([.click(row: TopView.firstRow, column: 99)], &model)
+        #expect(model.current?.rawValue == "s0")
+    }
+
+    @Test("values are bars in the details")
+    func values() throws {
+        var model = try model()
+        var disk = try server("s3")
+        disk.values = [MeasuredValue("used", 50, "%", warning: 85)]
+        apply(event(.changed, disk), &model)
+        let line = try #require(detailsBeside(lines(160, 30, &model)).first { $0.contains("Values:") })
+        #expect(line == "   Values:       used [████████        ] 50% (warning 85%)")
+    }
+}
