@@ -9,7 +9,7 @@ extension CheckRun: JSONWritable {
         var command: [String]?
         var (startedAt, next) = (Timestamp?.none, Timestamp?.none)
         var (exitStatus, signal) = (Int?.none, Int?.none)
-        var (output, errors) = (String?.none, String?.none)
+        var (output, errors, unit) = (String?.none, String?.none, String?.none)
         var milliseconds: Int?
         try reader.object { member, reader throws(JSONError) in
             switch member {
@@ -21,6 +21,7 @@ extension CheckRun: JSONWritable {
             case "signal": signal = try Int?(from: &reader)
             case "output": output = try String?(from: &reader)
             case "errors": errors = try String?(from: &reader)
+            case "unit": unit = try String?(from: &reader).map { VisibleText.escape($0) }
             default: try reader.skip()
             }
         }
@@ -28,7 +29,8 @@ extension CheckRun: JSONWritable {
             PluginOutput(output: $0, errors: errors ?? "", exitStatus: exitStatus, signal: signal)
         }
         return CheckRun(
-            command: command, startedAt: startedAt, milliseconds: milliseconds, next: next, output: plugin)
+            command: command, startedAt: startedAt, milliseconds: milliseconds, next: next, output: plugin,
+            unit: unit)
     }
 
     public func write(to writer: inout JSONWriter) {
@@ -41,6 +43,7 @@ extension CheckRun: JSONWritable {
             writer.member("signal", output?.signal)
             writer.member("output", output?.output)
             writer.member("errors", output?.errors)
+            writer.member("unit", unit)
         }
     }
 }

@@ -12,20 +12,24 @@ public final class CheckRun: Sendable, Hashable {
     /// When the next run begins, about.
     public let next: Timestamp?
     public let output: PluginOutput?
+    /// The systemd unit that is followed, instead of all the others.
+    public let unit: String?
 
     public init(
-        command: [String]?, startedAt: Timestamp?, milliseconds: Int?, next: Timestamp?, output: PluginOutput?
+        command: [String]? = nil, startedAt: Timestamp? = nil, milliseconds: Int? = nil, next: Timestamp? = nil,
+        output: PluginOutput? = nil, unit: String? = nil
     ) {
         self.command = command
         self.startedAt = startedAt
         self.milliseconds = milliseconds
         self.next = next
         self.output = output
+        self.unit = unit
     }
 
     public static func == (left: CheckRun, right: CheckRun) -> Bool {
         left.command == right.command && left.startedAt == right.startedAt && left.milliseconds == right.milliseconds
-            && left.next == right.next && left.output == right.output
+            && left.next == right.next && left.output == right.output && left.unit == right.unit
     }
 
     public func hash(into hasher: inout Hasher) { hasher.combine(startedAt) }

@@ -57,4 +57,29 @@ extension TopModelTests {
         let line = try #require(detailsBeside(lines(160, 30, &model)).first { $0.contains("Values:") })
         #expect(line == "   Values:       used [████████        ] 50% (warning 85%)")
     }
+
+    @Test("! shows the command for a key instead of running it, whole, until the next key")
+    func commands() throws {
+        var model = try model()
+        model.options = ["-H", "web1", "--address", "/run/a b"]
+        #expect(press([.character("!")], &model) == [])
+        #expect(lines(80, 24, &model)[23].contains("show the command for:  * select  r refresh  s silence  Esc back"))
+        let start = "statusctl -H web1 --address '/run/a b' "
+        for (key, command) in [
+            ("*", "select s3"), ("r", "refresh s3"), ("s", "silence s3 --for 1h"),
+        ] as [(Character, String)] {
+            #expect(press([.character("!"), .character(key)], &model) == [])
+            #expect(CellText.plain(lines(80, 24, &model)[23]) == start + command)
+        }
+        let narrow = lines(30, 24, &model).map(CellText.plain)
+        #expect(narrow.suffix(2).joined(separator: " ") == start + "silence s3 --for 1h")
+        var silenced = try server("s3")
+        silenced.silence = Silence(since: Timestamp(milliseconds: 0), until: nil, user: nil, reason: nil)
+        apply(event(.silenced, silenced), &model)
+        _ = press([.enter, .character("!"), .character("s")], &model)
+        #expect(lines(80, 24, &model)[23].contains("unsilence s3"))
+        #expect(press([.character("!"), .escape, .character("r")], &model).count == 1, "Esc ends it")
+        #expect(press([.character("!"), .character("x"), .character("r")], &model) == [], "another key does not")
+        #expect(model.page == .details)
+    }
 }

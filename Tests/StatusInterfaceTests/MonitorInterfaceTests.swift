@@ -65,7 +65,8 @@ import Varlink
         state.check = CheckRun(
             command: ["/p", "-w"], startedAt: Timestamp(milliseconds: 4), milliseconds: 5,
             next: Timestamp(milliseconds: 6),
-            output: PluginOutput(output: "OK | a=1\nmore", errors: "e", exitStatus: 0))
+            output: PluginOutput(output: "OK | a=1\nmore", errors: "e", exitStatus: 0),
+            unit: "db.service")
         return state
     }
 

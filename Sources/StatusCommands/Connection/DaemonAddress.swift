@@ -59,6 +59,15 @@ enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// The options of statusctl that choose this daemon; none for the one that it uses without options.
+    var options: [String] {
+        switch self {
+        case .remote(let host): ["-H", host.name] + (host.address.map { ["--address", "\($0)"] } ?? [])
+        case .local where self == (try? .standard()): []
+        case .local(let address): ["--address", "\(address)"]
+        }
+    }
+
     /// Whether it is a socket of this host, so that the daemon's users are those of this host.
     var isSocket: Bool {
         if case .local(.unix) = self { true } else { false }

@@ -48,6 +48,12 @@ struct RemoteHost: Sendable, Hashable {
                     + (address.map { ["--address", "\($0)"] } ?? []))
     }
 
+    /// The words of a command of this host that runs another one there, with a terminal.
+    func interactively(_ words: [String]) throws(IOError) -> [String] {
+        // Without “Connection closed” at the end.
+        [try Self.program(), "-o", "LogLevel=ERROR", "-xt", "--", name, Self.line(words)]
+    }
+
     /// Becomes ssh(1), which runs a command on the host; returns only if there is no ssh.
     func run(_ words: [String]) throws(IOError) -> Never {
         let path = try Self.program()
@@ -58,8 +64,11 @@ struct RemoteHost: Sendable, Hashable {
 
     /// No terminal and no X11 on the other host; its shell gets each word quoted.
     private func arguments(_ words: [String]) -> [String] {
-        ["-xT", "--", name, words.map(Self.quoted).joined(separator: " ")]
+        ["-xT", "--", name, Self.line(words)]
     }
+
+    /// The words as a shell reads them.
+    static func line(_ words: [String]) -> String { words.map(quoted).joined(separator: " ") }
 
     private static func quoted(_ word: String) -> String {
         let isPlain =

@@ -64,6 +64,7 @@ enum ServerText {
             for (number, value) in server.values.enumerated() { add(number == 0 ? "Values" : "", self.value(value)) }
         }
         if let check = server.check {
+            add("Unit", check.unit)
             add("Command", check.command?.joined(separator: " "))
             if let begin = check.startedAt, let milliseconds = check.milliseconds {
                 add("Checked", time(begin) + "; took \(ChangeText.span(milliseconds))")

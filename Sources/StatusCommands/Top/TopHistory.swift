@@ -63,6 +63,11 @@ final class TopHistory {
         }
     }
 
+    /// The last run of a server's check, now.
+    func check(of server: ServerName) async throws -> CheckRun? {
+        try await address.connect(mayStart: false, isRetry: true).describe(server: server.rawValue).server.check
+    }
+
     /// The worst levels in the parts of a strip; nil if they cannot be read now.
     func levels(for request: TopStrips.Request) async -> TopStrips.Answer? {
         do {

@@ -7,7 +7,7 @@ import StatusSupport
 extension TopModel {
     /// Does what a key asks for, as far as it concerns only the screen; returns the rest.
     mutating func press(_ key: Key) -> Action? {
-        message = nil
+        (message, command) = (nil, nil)
         switch key {
         case .control("c"): return .quit
         case .control("z"): return .suspend
@@ -15,6 +15,7 @@ extension TopModel {
         default: break
         }
         if isTyping { return type(key) }
+        if showsNextCommand { return showCommand(key) }
         switch page {
         case .help:
             page = .list
@@ -43,8 +44,8 @@ extension TopModel {
 
     private mutating func pressInList(_ key: Key) -> Action? {
         switch key {
-        case .up, .character("k"): step(by: -1)
-        case .down, .character("j"): step(by: 1)
+        case .up: step(by: -1)
+        case .down: step(by: 1)
         case .wheelUp: step(by: -3)
         case .wheelDown: step(by: 3)
         case .pageUp: step(by: -visibleRows)
@@ -81,8 +82,8 @@ extension TopModel {
     private mutating func pressInDetails(_ key: Key) -> Action? {
         switch key {
         case .enter, .left, .escape, .backspace, .character("h"): page = .list
-        case .up, .character("k"), .wheelUp: detailsOffset = max(0, detailsOffset - 1)
-        case .down, .character("j"), .wheelDown: detailsOffset += 1
+        case .up, .wheelUp: detailsOffset = max(0, detailsOffset - 1)
+        case .down, .wheelDown: detailsOffset += 1
         case .pageUp: detailsOffset = max(0, detailsOffset - visibleRows)
         case .pageDown, .character(" "): detailsOffset += visibleRows
         case .home, .character("g"): detailsOffset = 0
@@ -96,13 +97,30 @@ extension TopModel {
         switch key {
         case .character("q"): return .quit
         case .character("?"): page = .help
-        case .character("r"): return current.map { .refresh($0) }
-        case .character("*"): return current.map { .select($0) }
-        case .character("s"): return currentServer.map { .silence($0.name, $0.silence == nil) }
+        case .character("!"): showsNextCommand = current != nil
+        case .character("j"): return current.map { .journal($0) }
+        case .character("r"), .character("*"), .character("s"): return request(key)
         case .character("n"): stepToProblem(by: 1)
         case .character("N"): stepToProblem(by: -1)
         default: break
         }
+        return nil
+    }
+
+    /// What a key asks the daemon to do with the current server.
+    private func request(_ key: Key) -> Action? {
+        switch key {
+        case .character("r"): current.map { .refresh($0) }
+        case .character("*"): current.map { .select($0) }
+        case .character("s"): currentServer.map { .silence($0.name, $0.silence == nil) }
+        default: nil
+        }
+    }
+
+    /// Shows the command for what a key does; only such a key and Esc end this, so that nothing is run by mistake.
+    private mutating func showCommand(_ key: Key) -> Action? {
+        command = request(key)?.command.map { RemoteHost.line(["statusctl"] + options + $0) }
+        showsNextCommand = command == nil && key != .escape && current != nil
         return nil
     }
 
@@ -137,5 +155,18 @@ extension TopModel {
         staysFirst = false
         move(to: shown[index].name)
         place()
+    }
+}
+
+extension TopModel.Action {
+    /// The words of the command of statusctl that does the same; nil if there is none.
+    fileprivate var command: [String]? {
+        switch self {
+        case .select(let server): ["select", server.rawValue]
+        case .silence(let server, true): ["silence", server.rawValue, "--for", "1h"]
+        case .silence(let server, false): ["unsilence", server.rawValue]
+        case .refresh(let server): ["refresh", server.rawValue]
+        case .quit, .suspend, .redraw, .journal: nil
+        }
     }
 }

@@ -17,6 +17,7 @@ struct TopModel {
         /// Silence it for an hour, or end its silence.
         case silence(ServerName, Bool)
         case refresh(ServerName)
+        case journal(ServerName)
     }
 
     /// How servers are sorted, as the title says; servers that are equal in this are sorted by name.
@@ -58,6 +59,12 @@ struct TopModel {
     var strips = TopStrips()
     /// A message for the last line.
     var message: String?
+    /// Whether the next key shows the command for what it does otherwise.
+    var showsNextCommand = false
+    /// The command that the user has asked for.
+    var command: String?
+    /// The options with which statusctl reaches the daemon.
+    var options: [String] = []
     /// The number of servers that fit on the screen, set by the view.
     var visibleRows = 1
     /// The columns of the list, and of the details beside it, set by the view.

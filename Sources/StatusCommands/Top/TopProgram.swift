@@ -28,10 +28,14 @@ final class TopProgram {
     private var redrawing: Redrawing?
     private var frameTimer: TimerSource?
     private var escapeTimer: TimerSource?
+    private var keyboard: IOSource?
+    /// Whether another program has the terminal.
+    private var isPaused = false
 
     init(_ context: ClientCommand.Context) {
         self.context = context
         history = TopHistory(context.address)
+        model.options = context.address.options
         (actions, perform) = AsyncThrowingStream.makeStream()
     }
 
@@ -40,7 +44,8 @@ final class TopProgram {
         redrawing = try Redrawing { [weak self] in self?.draw() }
         frameTimer = try TimerSource { [weak self] in self?.moveFrame() }
         escapeTimer = try TimerSource { [weak self] in self?.take(self?.decoder.flush() ?? []) }
-        let sources = try [keyboard()] + signals()
+        keyboard = try makeKeyboard()
+        let sources = try signals()
         let clock = try TickingClock { [weak self] in self?.redrawing?.needsDrawing() }
         defer { withExtendedLifetime((sources, clock)) {} }
         ErrorRelay.mute()
@@ -64,6 +69,7 @@ final class TopProgram {
                     group.addTask { await self.request(server) { try await Self.silence(server, begins, $0) } }
                 case .refresh(let server):
                     group.addTask { await self.request(server) { try await $0.refreshed(server: server.rawValue) } }
+                case .journal(let server): group.addTask { await self.showJournal(of: server) }
                 }
             }
             return .done
@@ -72,7 +78,7 @@ final class TopProgram {
 
     // MARK: Input
 
-    private func keyboard() throws(IOError) -> AnyObject {
+    private func makeKeyboard() throws(IOError) -> IOSource {
         let copy = dup(STDIN_FILENO)
         guard copy >= 0 else { throw IOError(errno: errno, "cannot read the keyboard") }
         return try IOSource(OwnedDescriptor(adopting: copy), events: .readable) { [weak self] events in
@@ -113,6 +119,7 @@ final class TopProgram {
     }
 
     private func resume() {
+        guard !isPaused else { return }
         FullScreen.enter()
         screen.forget()
         draw()
@@ -150,6 +157,32 @@ final class TopProgram {
         } catch {
             if error is CancellationError { return }
             show(CommandFailure(error, address: context.address).sentence.split(separator: "\n").first.map(String.init))
+        }
+    }
+
+    /// Shows the journal of a server in its own program, then the servers again.
+    private func showJournal(of server: ServerName) async {
+        guard !isPaused else { return }
+        var unit: String?
+        // While the daemon is away, what it has written about the server is what helps.
+        if model.absence == nil, model.board[server]?.source == "unit" {
+            unit = try? await history.check(of: server)?.unit
+        }
+        // The user may have pressed the key twice.
+        guard !isPaused else { return }
+        do throws(CommandFailure) {
+            let journal = try TopJournal(of: server, unit: unit, at: context.address)
+            isPaused = true
+            keyboard?.events = []
+            FullScreen.leave()
+            defer {
+                isPaused = false
+                keyboard?.events = .readable
+                resume()
+            }
+            try await journal.run()
+        } catch {
+            show(error.sentence)
         }
     }
 
@@ -205,6 +238,7 @@ final class TopProgram {
     // MARK: Output
 
     private func draw() {
+        if isPaused { return }
         let terminal = context.terminal
         let view = TopView(
             style: terminal.style, isUTF8: terminal.charset.isUTF8, size: FullScreen.size, now: TimeText.now,

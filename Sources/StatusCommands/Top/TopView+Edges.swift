@@ -32,6 +32,8 @@ extension TopView {
     }
 
     func lastLines(_ model: TopModel) -> [String] {
+        // It is copied, so it is not cut.
+        if let command = model.command { return command.wrapped(to: size.width).map { style.strong($0) } }
         if !model.isTyping, let message = model.message {
             let (all, room) = (message.wrapped(to: size.width), max(1, size.height / 3))
             var lines = Array(all.prefix(room))
@@ -61,10 +63,11 @@ extension TopView {
 
     private func keys(_ model: TopModel) -> String {
         let filter = model.filter.isEmpty ? "" : "/\(model.filter)  Esc clears  "
+        if model.showsNextCommand { return "show the command for:  * select  r refresh  s silence  Esc back" }
         return switch model.page {
         case .list:
-            "? help  q quit  \(filter)Enter details  * select  r refresh  s silence  / filter  o order  n problem"
-        case .details: "? help  q quit  Esc back  n problem  * select  r refresh  s silence"
+            "? help  q quit  \(filter)Enter details  * select  r refresh  s silence  j journal  / filter  o order"
+        case .details: "? help  q quit  Esc back  n problem  * select  r refresh  s silence  j journal"
         case .help: "any key goes back  q quit"
         }
     }

@@ -5,13 +5,15 @@ import StatusSupport
 // The page with the keys.
 extension TopView {
     private static let helpKeys = [
-        ("arrow keys, j, k", "move the bar, which is on the first server until then"),
-        ("PgUp, PgDn, g, G", "move by a screen, or to the first or the last server"),
+        ("arrow keys, wheel", "move the bar"),
+        ("PgUp, PgDn, g, G", "by a screen, or to either end"),
         ("n, N", "next or previous problem"),
-        ("Enter, click", "show the server's details and history; Esc goes back"),
+        ("Enter, click", "details and history; Esc goes back"),
         ("*", "select the server"),
         ("s", "silence it for 1 h, or end that"),
         ("r", "load its status now"),
+        ("!", "show the command for *, r or s"),
+        ("j", "the journal of its unit, or of it"),
         ("/", "show only servers that contain a text; Esc shows all"),
         ("o", "order: worst, name, newest change"),
         ("mouse", "click and wheel; Shift: the terminal's own selection"),
@@ -19,7 +21,7 @@ extension TopView {
         ("q, Ctrl-C", "quit"),
     ]
     private static let helpNotes =
-        "*, s and r need permission. A status that is not current is shown as failed, stale or loading. "
+        "*, s and r need permission. A status that is not current is failed, stale or loading. "
         + "statusctl(1) says more."
 
     /// The keys in a column, or before their meaning if there is no room for one.

@@ -109,9 +109,12 @@ def keys():
         daemon.done("wait", "disk")
         with top(daemon) as shown:
             shown.shows("disk: last changes")
-            shown.type("Down", "j", "j", "j")
+            shown.type("Down", "Down", "Down", "Down")
             shown.shows("srv03: last changes")
-            shown.type("k", "Up", "*")
+            shown.type("Up", "Up", "!", "*")
+            eventually(lambda: shown.lines()[-1] == "statusctl select srv01", "the command in the last line")
+            equal(daemon.ctl("status", "--format", "{name}").out, "srv00\n")
+            shown.type("*")
             shown.shows("* srv01")
             equal(daemon.ctl("status", "--format", "{name}").out, "srv01\n")
             shown.type("G")
@@ -286,3 +289,32 @@ def stalled():
             command.wait()
             os.close(leader)
             os.close(follower)
+
+
+@test("top shows the journal of a unit, or the entries about a server, in another program, which Ctrl-C does not end; and comes back")
+def journal():
+    with Daemon("servers: { cron: { unit: cron }, db: { push: true } }\n") as daemon:
+        daemon.done("post", "db", "Signed In")
+        fake = daemon.folder / "bin" / "journalctl"
+        fake.parent.mkdir()
+        # It tells what it gets; a Ctrl-C is for it, not for top.
+        fake.write_text("#!/bin/bash\ntrap 'echo interrupted' INT\necho \"journal: $* $SYSTEMD_LESS\"\nwhile read -r line; do [ \"$line\" = q ] && exit 0; done\n"
+                        "exit 3\n", encoding="utf-8")
+        fake.chmod(0o755)
+        with top(daemon, prefix=f"PATH={fake.parent}:$PATH") as shown:
+            shown.shows("cron: last changes")
+            shown.type("j")
+            shown.shows("journal: -e --unit=cron.service RSMK")
+            equal(shown.format("#{cursor_flag} #{mouse_standard_flag} #{alternate_on}"), "1 0 0")
+            shown.type("C-c")
+            shown.shows("interrupted")
+            daemon.done("post", "db", "Signed Out")
+            shown.type("q", "Enter")
+            shown.shows("Signed Out", "cron: last changes")
+            equal(shown.format("#{cursor_flag} #{mouse_standard_flag} #{alternate_on}"), "0 1 1")
+            shown.type("Down", "j")
+            shown.shows("journal: -e SERVER=db")
+            shown.type("C-d")
+            shown.shows("cannot show the journal: “journalctl -e SERVER=db” ended with status 3; run it", "db: last changes")
+            shown.type("q")
+            is_restored(daemon, shown)

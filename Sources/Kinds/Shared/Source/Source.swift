@@ -21,7 +21,7 @@ public protocol Source: AnyObject {
     /// Runs a check that begins after the call, not at a client's request; returns when it has ended.
     func recheck() async
 
-    /// The last run of the source's check; nil if there was none.
+    /// The last run of the source's check, or the unit that it follows; nil for other sources.
     var checkRun: CheckRun? { get }
 
     /// Adds the data that a restart keeps.

@@ -206,6 +206,8 @@ extension UnitSource: Source {
 
     var refreshAction: RefreshAction? { RefreshAction { [weak self] in await self?.loader.refresh() } }
 
+    var checkRun: CheckRun? { CheckRun(unit: unit) }
+
     func close() {
         subscription?.cancel()
         subscription = nil
