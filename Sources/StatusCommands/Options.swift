@@ -51,8 +51,21 @@ enum Options {
         return .remote(host)
     }
 
+    /// The daemons of the hosts that the user chose, or the only one.
+    static func daemons(_ arguments: ParsedArguments) throws(IOError) -> [DaemonAddress] {
+        guard arguments[host].count > 1 else { return [try daemon(arguments)] }
+        let socket: UnixAddress? = if case .unix(let address, _) = arguments[address] { address } else { nil }
+        return arguments[host].map { host in
+            var host = host
+            host.address = socket
+            return .remote(host)
+        }
+    }
+
     static func checkDaemon(_ arguments: ParsedArguments, severalHosts: Bool = false) throws(InvalidUsage) {
-        if arguments[host].count > 1, !severalHosts { throw InvalidUsage("give one host; only list takes several") }
+        if arguments[host].count > 1, !severalHosts {
+            throw InvalidUsage("give one host; only list and top take several")
+        }
         guard !arguments[host].isEmpty, let address = arguments[address] else { return }
         guard case .unix = address else {
             throw InvalidUsage("with --host, --address must be the path of a socket on that host")

@@ -50,7 +50,7 @@ import Testing
     func steady() throws {
         let all = try [server("db", "Signed In"), server("login-server", "up for 20 days")]
         var table = ServerListing(style: Self.plain, width: 200, now: now)
-        table.steady = .init(all, strip: 10)
+        table.steady = .init(all.map { ServerListing.Row(server: $0) }, strip: 10)
         let row = ServerListing.Row(server: all[0], strip: "▁▁█▁▁▁▁▁▁▁")
         let since = TimeText.brief(try #require(all[0].status).levelChangedAt, now: now)
         #expect(

@@ -17,7 +17,7 @@ extension TopModelTests {
         #expect(CellText.plain(lines(100, 8, &model)[1]).hasSuffix("SOURCE  LAST 12 H"))
         for number in 0..<5 {
             let request = try #require(model.dueStrip(now: now))
-            #expect((request.server.rawValue, request.parts) == ("s\(number)", 12))
+            #expect((request.server.name.rawValue, request.parts) == ("s\(number)", 12))
             #expect((request.since.milliseconds, request.until.milliseconds) == (-36_000_000, 7_200_000))
             let levels: [Level?] = [nil, .critical, .unknown] + Array(repeating: .ok, count: 9)
             model.strips.take(.levels(levels), to: request, now: now)
@@ -28,7 +28,7 @@ extension TopModelTests {
         let bar = try #require(shown.first { $0.hasPrefix("\u{1b}[7m") })
         #expect(bar.hasSuffix("\u{1b}[27m \u{1b}[31m█\u{1b}[0m\u{1b}[35m▒\u{1b}[0m\u{1b}[32m▁▁▁▁▁▁▁▁▁\u{1b}[0m"))
         _ = press([.end], &model)
-        #expect(model.dueStrip(now: now)?.server.rawValue == "s5")
+        #expect(model.dueStrip(now: now)?.server.name.rawValue == "s5")
     }
 
     @Test("a strip is read again when the level changes, when a part is over, and when the daemon was away")
@@ -39,7 +39,7 @@ extension TopModelTests {
             let now = Timestamp(milliseconds: time)
             var names: [String] = []
             while let request = model.dueStrip(now: now), names.count < 20 {
-                names.append(request.server.rawValue)
+                names.append(request.server.name.rawValue)
                 model.strips.take(.levels(Array(repeating: .ok, count: request.parts)), to: request, now: now)
             }
             return names

@@ -7,8 +7,12 @@ enum TopCommand {
     static let command = ClientCommand.make(
         "top",
         abstract: "Show all servers on the whole terminal.",
-        discussion: "It shows the last changes of one server beneath. The key ? shows all keys, q ends it.",
-        writesJSON: false,
+        discussion:
+            """
+            It shows the last changes of one server beneath, or its details beside the list. The key ? shows all keys, \
+            q ends it.
+            """,
+        writesJSON: false, severalHosts: true,
         beforeConnecting: { arguments in
             guard FullScreen.isPossible(environment: ProcessEnvironment.current) else {
                 throw CommandFailure(
@@ -19,7 +23,9 @@ enum TopCommand {
                     """
                 )
             }
-            return nil
+            let addresses = try Options.daemons(arguments)
+            guard addresses.count > 1 else { return nil }
+            return try await TopProgram(addresses, Terminal(arguments)).run()
         }
     ) { context in
         await context.mayTakeItsTime()

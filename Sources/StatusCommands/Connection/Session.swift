@@ -44,6 +44,8 @@ final class Session {
 
     let address: DaemonAddress
     private let persistence: Persistence
+    /// Whether ssh(1) may ask the user for the first connection.
+    private let mayAsk: Bool
     /// The pauses before attempts; each one is twice as long as the one before.
     private let pauses: ClosedRange<Duration>
     private let attemptTime: Duration
@@ -51,9 +53,13 @@ final class Session {
     private var state: State
     private var lastConnected = ContinuousClock.now
 
-    init(to address: DaemonAddress, _ persistence: Persistence, continuing client: MonitorClient? = nil) {
+    init(
+        to address: DaemonAddress, _ persistence: Persistence, continuing client: MonitorClient? = nil,
+        mayAsk: Bool = true
+    ) {
         self.address = address
         self.persistence = persistence
+        self.mayAsk = mayAsk
         // The longest pause delays the notice that a daemon is back. An attempt to reach another host costs a process
         // on both.
         pauses = address.isRemote ? .milliseconds(500) ... .seconds(15) : .milliseconds(100) ... .milliseconds(500)
@@ -100,7 +106,7 @@ final class Session {
 
     private func connect(_ limit: Duration?, _ tell: (Notice) async throws -> Void) async throws -> MonitorClient {
         if case .present(let first) = state {
-            return if let first { first } else { try await address.connect(timeout: limit) }
+            return if let first { first } else { try await address.connect(isRetry: !mayAsk, timeout: limit) }
         }
         if .now - lastConnected > Self.steadyTime { pause = pauses.lowerBound }
         while true {

@@ -37,12 +37,13 @@ struct EventFollower {
 
     /// - Parameters:
     ///   - client: the first connection, if there is one.
+    ///   - mayAsk: whether ssh(1) may ask the user for the first connection.
     ///   - resumes: whether a stream continues where the one before broke; otherwise it begins with a snapshot.
     init(
         _ parameters: MonitorInterface.WatchParameters, at address: DaemonAddress, _ persistence: Session.Persistence,
-        resumes: Bool = true, continuing client: MonitorClient? = nil
+        resumes: Bool = true, continuing client: MonitorClient? = nil, mayAsk: Bool = true
     ) {
-        session = Session(to: address, persistence, continuing: client)
+        session = Session(to: address, persistence, continuing: client, mayAsk: mayAsk)
         self.parameters = parameters
         self.resumes = resumes
         takesAnyName = if case .whateverFails = persistence { true } else { false }

@@ -22,8 +22,14 @@ struct ServerListing {
     struct Row {
         var host: String?
         var server: ServerState
+        /// What is shown instead of the server's name; nil for the name.
+        var label: String?
+        /// What follows the status.
+        var note = ""
         /// The levels of the last hours, as they are drawn.
         var strip = ""
+
+        fileprivate var shownName: String { label ?? server.name.rawValue }
     }
 
     struct SteadyWidths {
@@ -32,9 +38,9 @@ struct ServerListing {
         var strip = 0
 
         /// The widths that these servers need at most.
-        init(_ servers: [ServerState], strip: Int) {
-            name = servers.map(\.name.rawValue.utf8.count).max() ?? 0
-            let text = servers.map { ServerText.tableText($0).utf8.count }.max() ?? 0
+        init(_ rows: [Row], strip: Int) {
+            name = rows.map(\.shownName.utf8.count).max() ?? 0
+            let text = rows.map { ServerText.tableText($0.server).utf8.count + $0.note.utf8.count }.max() ?? 0
             // Columns do not move whenever the longest text changes a little.
             self.text = (text + 7) / 8 * 8
             self.strip = strip
@@ -146,8 +152,8 @@ struct ServerListing {
         switch column {
         case .mark: return server.isSelected ? "*" : ""
         case .host: return row.host ?? ""
-        case .server: return server.name.rawValue
-        case .status: return ServerText.tableText(server)
+        case .server: return row.shownName
+        case .status: return ServerText.tableText(server) + row.note
         case .level: return ServerText.levelWord(server)
         case .since: return server.status.map { since($0.levelChangedAt) } ?? "-"
         case .age: return server.status.map { TimeText.age($0.levelChangedAt, now: now) } ?? "-"

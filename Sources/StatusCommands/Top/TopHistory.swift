@@ -72,7 +72,8 @@ final class TopHistory {
     func levels(for request: TopStrips.Request) async -> TopStrips.Answer? {
         do {
             let summary = try await connected().summary(
-                server: request.server, since: request.since, until: request.until, buckets: request.parts)
+                server: request.server.name, since: request.since, until: request.until, buckets: request.parts
+            )
             return .levels(summary.buckets.map(\.worst))
         } catch {
             if case .historyUnavailable = error as? MonitorError { return .unavailable }

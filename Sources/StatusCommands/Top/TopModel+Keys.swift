@@ -59,6 +59,7 @@ extension TopModel {
             place()
         case .character("/"): isTyping = true
         case .character("o"): changeOrder()
+        case .character(" "): fold()
         default: return common(key)
         }
         return nil
@@ -69,6 +70,18 @@ extension TopModel {
         let orders = Order.allCases
         order = orders[((orders.firstIndex(of: order) ?? 0) + 1) % orders.count]
         staysFirst = true
+        place()
+    }
+
+    /// Hides the members of the current group, or of the group of the current member, or shows them again.
+    private mutating func fold() {
+        guard let current, let server = state(of: current) else { return }
+        let group = TopServer(
+            host: current.host, name: server.source == TopGroups.kind ? server.name : server.group ?? server.name)
+        guard state(of: group)?.source == TopGroups.kind else { return message = "not in a group" }
+        if folded.remove(group) == nil { folded.insert(group) }
+        staysFirst = false
+        move(to: group)
         place()
     }
 
@@ -112,14 +125,14 @@ extension TopModel {
         switch key {
         case .character("r"): current.map { .refresh($0) }
         case .character("*"): current.map { .select($0) }
-        case .character("s"): currentServer.map { .silence($0.name, $0.silence == nil) }
+        case .character("s"): current.flatMap { id in state(of: id).map { .silence(id, $0.silence == nil) } }
         default: nil
         }
     }
 
     /// Shows the command for what a key does; only such a key and Esc end this, so that nothing is run by mistake.
     private mutating func showCommand(_ key: Key) -> Action? {
-        command = request(key)?.command.map { RemoteHost.line(["statusctl"] + options + $0) }
+        command = request(key)?.command.map { RemoteHost.line(["statusctl"] + (currentHost?.options ?? []) + $0) }
         showsNextCommand = command == nil && key != .escape && current != nil
         return nil
     }
@@ -130,18 +143,18 @@ extension TopModel {
     private mutating func step(by count: Int) {
         guard !shown.isEmpty else { return }
         staysFirst = false
-        let index = shown.firstIndex { $0.name == current } ?? 0
-        move(to: shown[min(max(0, index + count), shown.count - 1)].name)
+        let index = shown.firstIndex { $0.id == current } ?? 0
+        move(to: shown[min(max(0, index + count), shown.count - 1)].id)
         place()
     }
 
     /// Moves the bar down, or up, to the next server that is not ok; after the last one, to the first.
     private mutating func stepToProblem(by direction: Int) {
         let next = shown.indices.map { (index + direction * ($0 + 1) + shown.count) % shown.count }
-            .first { Self.severity(shown[$0]) > Level.ok.severity }
+            .first { Self.severity(shown[$0].server) > Level.ok.severity }
         guard let next else { return message = "no problems" }
         staysFirst = false
-        move(to: shown[next].name)
+        move(to: shown[next].id)
         place()
     }
 
@@ -151,9 +164,9 @@ extension TopModel {
         guard row >= TopView.firstRow, row < TopView.firstRow + visibleRows, shown.indices.contains(index) else {
             return
         }
-        if shown[index].name == current { showDetails() }
+        if shown[index].id == current { showDetails() }
         staysFirst = false
-        move(to: shown[index].name)
+        move(to: shown[index].id)
         place()
     }
 }
@@ -162,10 +175,10 @@ extension TopModel.Action {
     /// The words of the command of statusctl that does the same; nil if there is none.
     fileprivate var command: [String]? {
         switch self {
-        case .select(let server): ["select", server.rawValue]
-        case .silence(let server, true): ["silence", server.rawValue, "--for", "1h"]
-        case .silence(let server, false): ["unsilence", server.rawValue]
-        case .refresh(let server): ["refresh", server.rawValue]
+        case .select(let server): ["select", server.name.rawValue]
+        case .silence(let server, true): ["silence", server.name.rawValue, "--for", "1h"]
+        case .silence(let server, false): ["unsilence", server.name.rawValue]
+        case .refresh(let server): ["refresh", server.name.rawValue]
         case .quit, .suspend, .redraw, .journal: nil
         }
     }

@@ -13,11 +13,11 @@ struct TopModel {
     /// What a key asks to have done.
     enum Action: Equatable {
         case quit, suspend, redraw
-        case select(ServerName)
+        case select(TopServer)
         /// Silence it for an hour, or end its silence.
-        case silence(ServerName, Bool)
-        case refresh(ServerName)
-        case journal(ServerName)
+        case silence(TopServer, Bool)
+        case refresh(TopServer)
+        case journal(TopServer)
     }
 
     /// How servers are sorted, as the title says; servers that are equal in this are sorted by name.
@@ -27,19 +27,19 @@ struct TopModel {
         case age = "newest change first"
     }
 
-    private(set) var board = ServerBoard()
-    /// Why the daemon is away; nil while it is not.
-    private(set) var absence: String? = "connecting…"
+    private(set) var hosts: [TopHost]
     var page = Page.list
     var order = Order.severity
     /// The servers that match the filter, in order, when ``place()`` was last called.
-    private(set) var shown: [ServerState] = []
+    private(set) var shown: [TopRow] = []
+    /// The groups whose members are hidden.
+    var folded: Set<TopServer> = []
     /// The text that names, texts, levels and descriptions must contain.
     var filter = ""
     /// Whether the user is typing the filter.
     var isTyping = false
     /// The server on which the user's bar is; the first one until the user moves it.
-    private(set) var current: ServerName?
+    private(set) var current: TopServer?
     /// Its position in the list.
     var index = 0
     var staysFirst = true
@@ -63,23 +63,57 @@ struct TopModel {
     var showsNextCommand = false
     /// The command that the user has asked for.
     var command: String?
-    /// The options with which statusctl reaches the daemon.
-    var options: [String] = []
     /// The number of servers that fit on the screen, set by the view.
     var visibleRows = 1
     /// The columns of the list, and of the details beside it, set by the view.
     var columns = TopColumns(width: 80)
 
+    init(hosts: [TopHost] = [TopHost()]) {
+        self.hosts = hosts
+        strips.hosts = hosts.count
+    }
+
     // MARK: Servers
 
     /// The servers on the screen.
-    var visible: ArraySlice<ServerState> { shown.dropFirst(offset).prefix(visibleRows) }
+    var visible: ArraySlice<TopRow> { shown.dropFirst(offset).prefix(visibleRows) }
 
-    /// The servers that match the filter, in order.
-    private func arranged() -> [ServerState] {
-        let matching = board.servers.filter(matches)
-        let keys = matching.map(sortKey)
-        return matching.indices.sorted { (-keys[$0], $0) < (-keys[$1], $1) }.map { matching[$0] }
+    /// Whether the servers are those of several hosts.
+    var hasSeveralHosts: Bool { hosts.count > 1 }
+
+    /// Why the only host's daemon is away; nil while it is not, or if there are several hosts.
+    var absence: String? { hasSeveralHosts ? nil : hosts[0].absence }
+
+    /// All servers of all hosts, as they are shown.
+    var servers: [ServerState] { hosts.flatMap { host in host.board.servers.map { Self.shown($0, of: host, hosts) } } }
+
+    /// The state to show: if one of several hosts is away, its statuses are stale.
+    private static func shown(_ server: ServerState, of host: TopHost, _ hosts: [TopHost]) -> ServerState {
+        guard hosts.count > 1, host.absence != nil else { return server }
+        var server = server
+        server.isStale = true
+        server.message = host.absence
+        return server
+    }
+
+    /// The rows that match the filter, in order; without one, members are below their groups.
+    private func arranged() -> [TopRow] {
+        var rows: [(row: TopRow, key: Int64)] = []
+        for (number, host) in hosts.enumerated() {
+            for server in host.board.servers {
+                // A host that is away for a moment does not move its servers.
+                let row = TopRow(
+                    id: TopServer(host: number, name: server.name), server: Self.shown(server, of: host, hosts),
+                    isAway: host.absence != nil)
+                if matches(row.server) { rows.append((row, sortKey(server))) }
+            }
+        }
+        if hasSeveralHosts { rows.sort { ($0.row.name, $0.row.id.host) < ($1.row.name, $1.row.id.host) } }
+        let sorted = rows.indices.sorted { (-rows[$0].key, $0) < (-rows[$1].key, $1) }.map { rows[$0] }
+        guard filter.isEmpty else { return sorted.map(\.row) }
+        let keys = Dictionary(sorted.map { ($0.row.id, $0.key) }) { $1 }
+        return TopGroups(sorted.map(\.row), folded: folded).arranged(
+            by: order == .severity ? { keys[$0.id] ?? 0 } : nil)
     }
 
     /// What servers with a larger number come before.
@@ -112,51 +146,71 @@ struct TopModel {
         lastCount = changes.count
     }
 
-    /// The server on which the user's bar is.
-    var currentServer: ServerState? { current.flatMap { board[$0] } }
+    /// The state of the server on which the user's bar is, as it is shown.
+    var currentServer: ServerState? {
+        current.flatMap { id in state(of: id).map { Self.shown($0, of: hosts[id.host], hosts) } }
+    }
+
+    /// The last known state of a server; nil if it was removed.
+    func state(of server: TopServer) -> ServerState? { hosts[server.host].board[server.name] }
+
+    /// The name of a server, with its host if there are several.
+    func label(of server: TopServer) -> String {
+        hasSeveralHosts ? "\(server.name)@\(hosts[server.host].name)" : server.name.rawValue
+    }
+
+    /// The host of the server on which the user's bar is.
+    var currentHost: TopHost? { current.map { hosts[$0.host] } }
 
     /// Whether the last run of the current server's check is on the screen.
     var showsDetails: Bool { page == .details || page == .list && columns.details > 0 }
 
-    /// The strip that must be read next; nil if none must, or the daemon is away.
-    func dueStrip(now: Timestamp) -> TopStrips.Request? {
-        absence == nil && page == .list ? strips.next(of: visible, now: now) : nil
+    /// The strip of a host that must be read next; nil if none must, or its daemon is away.
+    func dueStrip(of host: Int = 0, now: Timestamp) -> TopStrips.Request? {
+        guard hosts[host].absence == nil, page == .list else { return nil }
+        return strips.next(of: visible.filter { $0.id.host == host }, now: now)
     }
 
     // MARK: Events
 
-    /// Takes over what the follower has noticed; ``place()`` follows before it is shown, not for each of many events.
-    mutating func apply(_ step: EventFollower.Step) {
+    /// Takes over what the follower of a host has noticed; ``place()`` follows before it is shown, not for each of many
+    /// events.
+    mutating func apply(_ step: EventFollower.Step, of host: Int = 0, now: Timestamp = TimeText.now) {
         switch step {
         case .event(let event):
-            hasReturned()
-            board.apply(event)
-            if event.kind == .removed, let server = event.server { strips.forget(server.name) }
-        case .away(let reason, _): absence = reason
+            if hosts[host].apply(event) { hasReturned(host) }
+            if event.kind == .removed, let server = event.server {
+                strips.forget(TopServer(host: host, name: server.name))
+            }
+        case .away(let reason, _):
+            hosts[host].isAway(reason, now: now)
+            // The title has no room for the reasons of several hosts.
+            if hasSeveralHosts { message = message ?? reason }
         // Below, where there is room for it.
         case .stillAway(let advice): message = message ?? advice
-        case .back: hasReturned()
+        case .back: if hosts[host].hasReturned() { hasReturned(host) }
         case .missing: break
         }
     }
 
-    private mutating func hasReturned() {
-        guard absence != nil else { return }
-        // A request that failed meanwhile may succeed now, and levels may have changed unseen.
-        (absence, message, strips) = (nil, nil, TopStrips())
+    /// A request that failed meanwhile may succeed now, and levels may have changed unseen.
+    private mutating func hasReturned(_ host: Int) {
+        // A message may be about another host.
+        if hosts.allSatisfy({ $0.absence == nil }) { message = nil }
+        strips.forget(host: host)
     }
 
     /// Sorts the servers, moves the bar to one that is shown, and scrolls to it.
     mutating func place() {
         shown = arranged()
-        if staysFirst, let first = shown.first { move(to: first.name) }
+        if staysFirst, let first = shown.first { move(to: first.id) }
         // Details stay those of one server, also after it was removed.
-        if current == nil || page != .details && !shown.contains(where: { $0.name == current }) {
+        if current == nil || page != .details && !shown.contains(where: { $0.id == current }) {
             // The neighbour of one that is no longer shown.
-            move(to: shown.isEmpty ? nil : shown[min(index, shown.count - 1)].name)
+            move(to: shown.isEmpty ? nil : shown[min(index, shown.count - 1)].id)
         }
         // A server that is gone, or hidden, keeps its position while its details are shown.
-        index = shown.firstIndex { $0.name == current } ?? min(index, max(0, shown.count - 1))
+        index = shown.firstIndex { $0.id == current } ?? min(index, max(0, shown.count - 1))
         scroll()
     }
 
@@ -166,9 +220,9 @@ struct TopModel {
         offset = max(0, min(offset, shown.count - visibleRows))
     }
 
-    mutating func move(to name: ServerName?) {
-        guard name != current else { return }
-        current = name
+    mutating func move(to server: TopServer?) {
+        guard server != current else { return }
+        current = server
         (changes, changesMustBeRead, check) = ([], true, nil)
         detailsOffset = 0
     }

@@ -17,9 +17,12 @@ final class TopProgram {
     /// How long the daemon may take to answer before the user is told that it has not.
     private static let answerTime = Duration.seconds(2)
 
-    private let context: ClientCommand.Context
-    private let history: TopHistory
-    private var model = TopModel()
+    private let terminal: Terminal
+    private let addresses: [DaemonAddress]
+    /// The first connection to the only host.
+    private let client: MonitorClient?
+    private let histories: [TopHistory]
+    private var model: TopModel
     private var screen = Screen()
     private var decoder = KeyDecoder()
     private var frame = 0
@@ -32,10 +35,16 @@ final class TopProgram {
     /// Whether another program has the terminal.
     private var isPaused = false
 
-    init(_ context: ClientCommand.Context) {
-        self.context = context
-        history = TopHistory(context.address)
-        model.options = context.address.options
+    /// Shows the servers of a host that is connected already.
+    convenience init(_ context: ClientCommand.Context) {
+        self.init([context.address], context.terminal, client: context.client)
+    }
+
+    /// Shows the servers of several hosts.
+    init(_ addresses: [DaemonAddress], _ terminal: Terminal, client: MonitorClient? = nil) {
+        (self.addresses, self.terminal, self.client) = (addresses, terminal, client)
+        histories = addresses.map { TopHistory($0) }
+        model = TopModel(hosts: addresses.map { TopHost(name: $0.hostName, options: $0.options) })
         (actions, perform) = AsyncThrowingStream.makeStream()
     }
 
@@ -54,8 +63,10 @@ final class TopProgram {
         draw()
         return try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
-            group.addTask { await self.follow() }
-            group.addTask { await self.loadHistory() }
+            for host in addresses.indices {
+                group.addTask { await self.follow(host) }
+                group.addTask { await self.loadHistory(of: host) }
+            }
             for try await action in actions {
                 switch action {
                 case .quit: return .done
@@ -64,11 +75,13 @@ final class TopProgram {
                     screen.forget()
                     draw()
                 case .select(let server):
-                    group.addTask { await self.request(server) { try await $0.select(server: server.rawValue) } }
+                    group.addTask { await self.request(server) { try await $0.select(server: server.name.rawValue) } }
                 case .silence(let server, let begins):
-                    group.addTask { await self.request(server) { try await Self.silence(server, begins, $0) } }
+                    group.addTask { await self.request(server) { try await Self.silence(server.name, begins, $0) } }
                 case .refresh(let server):
-                    group.addTask { await self.request(server) { try await $0.refreshed(server: server.rawValue) } }
+                    group.addTask {
+                        await self.request(server) { try await $0.refreshed(server: server.name.rawValue) }
+                    }
                 case .journal(let server): group.addTask { await self.showJournal(of: server) }
                 }
             }
@@ -127,13 +140,15 @@ final class TopProgram {
 
     // MARK: The daemon
 
-    private func follow() async {
+    /// Follows a host; if it is one of several, whatever happens to it, and without questions of ssh(1).
+    private func follow(_ host: Int) async {
         do {
             var follower = EventFollower(
-                MonitorInterface.WatchParameters(all: true, updates: true), at: context.address, .unlimited,
-                resumes: false, continuing: context.client)
+                MonitorInterface.WatchParameters(all: true, updates: true), at: addresses[host],
+                model.hasSeveralHosts ? .whateverFails : .unlimited, resumes: false, continuing: client,
+                mayAsk: !model.hasSeveralHosts)
             try await follower.run { step in
-                model.apply(step)
+                model.apply(step, of: host)
                 redrawing?.needsDrawing()
             }
         } catch {
@@ -143,35 +158,35 @@ final class TopProgram {
 
     /// Calls the daemon on a connection of its own, which may start it, as for the other commands; a failure is shown
     /// in the last line.
-    private func request(_ server: ServerName, _ call: (MonitorClient) async throws -> some Any) async {
-        let waiting = "the daemon has not answered yet"
+    private func request(_ server: TopServer, _ call: (MonitorClient) async throws -> some Any) async {
+        let (address, waiting) = (addresses[server.host], "the daemon has not answered yet")
         let hint = try? TimerSource { [weak self] in
             // A load that has begun is shown next to its server.
-            if let self, model.board[server]?.isRefreshing != true { show(waiting) }
+            if let self, model.state(of: server)?.isRefreshing != true { show(waiting) }
         }
         hint?.schedule(after: Self.answerTime)
         defer { hint?.cancel() }
         do {
-            _ = try await call(try await context.address.connect(isRetry: true))
+            _ = try await call(try await address.connect(isRetry: true))
             if model.message == waiting { show(nil) }
         } catch {
             if error is CancellationError { return }
-            show(CommandFailure(error, address: context.address).sentence.split(separator: "\n").first.map(String.init))
+            show(CommandFailure(error, address: address).sentence.split(separator: "\n").first.map(String.init))
         }
     }
 
     /// Shows the journal of a server in its own program, then the servers again.
-    private func showJournal(of server: ServerName) async {
+    private func showJournal(of server: TopServer) async {
         guard !isPaused else { return }
         var unit: String?
         // While the daemon is away, what it has written about the server is what helps.
-        if model.absence == nil, model.board[server]?.source == "unit" {
-            unit = try? await history.check(of: server)?.unit
+        if model.hosts[server.host].absence == nil, model.state(of: server)?.source == "unit" {
+            unit = try? await histories[server.host].check(of: server.name)?.unit
         }
         // The user may have pressed the key twice.
         guard !isPaused else { return }
         do throws(CommandFailure) {
-            let journal = try TopJournal(of: server, unit: unit, at: context.address)
+            let journal = try TopJournal(of: server.name, unit: unit, at: addresses[server.host])
             isPaused = true
             keyboard?.events = []
             FullScreen.leave()
@@ -203,30 +218,36 @@ final class TopProgram {
         draw()
     }
 
-    /// Keeps the current server's changes as new as its state, and reads strips.
-    private func loadHistory() async {
+    /// Keeps the changes of the current server as new as its state, if it is one of this host, and reads strips.
+    private func loadHistory(of host: Int) async {
+        let history = histories[host]
         while !Task.isCancelled {
-            if model.changesMustBeRead { history.forget() }
             // While the daemon is away, each attempt might start ssh.
-            if model.absence == nil, let current = model.currentServer, let changes = await history.changes(of: current)
-            {
-                if model.current == current.name { model.show(changes) }
-                redrawing?.needsDrawing()
+            if let current = model.current, current.host == host, model.hosts[host].absence == nil {
+                if model.changesMustBeRead { history.forget() }
+                await loadDetails(of: current, from: history)
             }
-            if model.absence == nil, model.showsDetails, let current = model.currentServer,
-                let server = await history.description(of: current)
-            {
-                if model.current == server.name { model.show(server.check) }
-                redrawing?.needsDrawing()
-            }
-            if await !loadStrip() { try? await EventLoop.sleep(for: Self.frameTime) }
+            if await !loadStrip(of: host) { try? await EventLoop.sleep(for: Self.frameTime) }
+        }
+    }
+
+    private func loadDetails(of current: TopServer, from history: TopHistory) async {
+        if let state = model.state(of: current), let changes = await history.changes(of: state) {
+            if model.current == current { model.show(changes) }
+            redrawing?.needsDrawing()
+        }
+        if model.showsDetails, let state = model.state(of: current),
+            let server = await history.description(of: state)
+        {
+            if model.current == current { model.show(server.check) }
+            redrawing?.needsDrawing()
         }
     }
 
     /// Reads the strip that is due; returns false if there is none.
-    private func loadStrip() async -> Bool {
-        guard let request = model.dueStrip(now: TimeText.now) else { return false }
-        if let answer = await history.levels(for: request) {
+    private func loadStrip(of host: Int) async -> Bool {
+        guard let request = model.dueStrip(of: host, now: TimeText.now) else { return false }
+        if let answer = await histories[host].levels(for: request) {
             model.strips.take(answer, to: request, now: TimeText.now)
             redrawing?.needsDrawing()
         } else {
@@ -239,14 +260,15 @@ final class TopProgram {
 
     private func draw() {
         if isPaused { return }
-        let terminal = context.terminal
+        let users = histories[model.current?.host ?? 0].users
         let view = TopView(
             style: terminal.style, isUTF8: terminal.charset.isUTF8, size: FullScreen.size, now: TimeText.now,
-            place: "statusd \(context.address.hostName)", frame: frame, users: { self.history.users[$0] })
+            place: "statusd \(addresses.map(\.hostName).joined(separator: ", "))", frame: frame,
+            users: { users[$0] })
         let lines = view.lines(&model).map { terminal.charset.text($0) }
         let update = screen.update(lines, size: view.size)
         if !update.isEmpty { terminal.raw(update) }
-        if model.board.servers.contains(where: \.isRefreshing) { frameTimer?.schedule(after: Self.frameTime) }
+        if model.servers.contains(where: \.isRefreshing) { frameTimer?.schedule(after: Self.frameTime) }
     }
 
     private func moveFrame() {

@@ -8,7 +8,7 @@ import StatusModel
 struct TopStrips {
     /// What to read: the worst level in each part of a period.
     struct Request: Equatable {
-        let server: ServerName
+        let server: TopServer
         let since: Timestamp
         let until: Timestamp
         let parts: Int
@@ -35,8 +35,11 @@ struct TopStrips {
     /// A server whose level changes all the time is read at most this often, in milliseconds.
     private static let pause: Int64 = 1000
 
-    private var strips: [ServerName: Strip] = [:]
-    private var isUnavailable = false
+    private var strips: [TopServer: Strip] = [:]
+    /// The hosts without a history.
+    private var unavailable: Set<Int> = []
+    /// The number of hosts.
+    var hosts = 1
     /// The number of cells for which the terminal has room, set by the view.
     var room = 0
 
@@ -51,23 +54,23 @@ struct TopStrips {
     }
 
     /// The number of cells of each strip; 0 for no strips.
-    var parts: Int { isUnavailable ? 0 : room }
+    var parts: Int { unavailable.count == hosts ? 0 : room }
 
     /// The levels of a server; nil until they are read.
-    subscript(server: ServerName) -> [Level?]? {
+    subscript(server: TopServer) -> [Level?]? {
         strips[server].flatMap { $0.levels.count == parts ? $0.levels : nil }
     }
 
     /// The first of these servers whose strip is missing, or has changed.
-    func next(of servers: some Sequence<ServerState>, now: Timestamp) -> Request? {
+    func next(of rows: some Sequence<TopRow>, now: Timestamp) -> Request? {
         guard parts > 0 else { return nil }
         let length = Self.period / Int64(parts)
         let until = (now.milliseconds / length + 1) * length
-        return servers.lazy.map {
+        return rows.lazy.filter { !unavailable.contains($0.id.host) }.map {
             Request(
-                server: $0.name, since: Timestamp(milliseconds: until - Self.period),
-                until: Timestamp(milliseconds: until), parts: parts, level: $0.countedLevel,
-                levelChangedAt: $0.status?.levelChangedAt)
+                server: $0.id, since: Timestamp(milliseconds: until - Self.period),
+                until: Timestamp(milliseconds: until), parts: parts, level: $0.server.countedLevel,
+                levelChangedAt: $0.server.status?.levelChangedAt)
         }.first { isDue($0, now) }
     }
 
@@ -81,9 +84,14 @@ struct TopStrips {
     mutating func take(_ answer: Answer, to request: Request, now: Timestamp) {
         switch answer {
         case .levels(let levels): strips[request.server] = Strip(levels: levels, request: request, readAt: now)
-        case .unavailable: isUnavailable = true
+        case .unavailable: unavailable.insert(request.server.host)
         }
     }
 
-    mutating func forget(_ server: ServerName) { strips[server] = nil }
+    mutating func forget(_ server: TopServer) { strips[server] = nil }
+
+    mutating func forget(host: Int) {
+        strips = strips.filter { $0.key.host != host }
+        unavailable.remove(host)
+    }
 }

@@ -6,7 +6,7 @@ import StatusSupport
 // The first line, and the last ones.
 extension TopView {
     func title(_ model: TopModel) -> String {
-        let servers = model.board.servers
+        let servers = model.servers
         let total = "\(servers.count) \(servers.count == 1 ? "server" : "servers")"
         let counts = [Level.critical, .unknown, .warning].compactMap { level in
             let count = servers.count { $0.countedLevel == level }
@@ -19,8 +19,9 @@ extension TopView {
         }
         // What is most important stays the longest.
         let name = style.strong(place)
+        let problems = counts + absences(model)
         let variants = [
-            [name, total] + counts + [model.order.rawValue], [name, total] + counts, [total] + counts, counts,
+            [name, total] + problems + [model.order.rawValue], [name, total] + problems, [total] + problems, problems,
         ]
         let lines = variants.filter { !$0.isEmpty }.map { $0.joined(separator: "  ") }
         guard let line = lines.first(where: { CellText.plain($0).displayWidth <= size.width }) else {
@@ -29,6 +30,14 @@ extension TopView {
         let time = TimeText.full(now)
         let gap = size.width - CellText.plain(line).displayWidth - time.count
         return gap < 2 ? line : line + String(repeating: " ", count: gap) + style.faint(time)
+    }
+
+    /// Which of several hosts are away.
+    private func absences(_ model: TopModel) -> [String] {
+        guard model.hasSeveralHosts else { return [] }
+        return model.hosts.compactMap { host in
+            host.absenceText(now: now).map { style.level("\(host.name) \($0)", .critical) }
+        }
     }
 
     func lastLines(_ model: TopModel) -> [String] {
@@ -55,7 +64,7 @@ extension TopView {
     /// Which servers of the list are on the screen, unless all are: `1–12 of 19`.
     private func position(_ model: TopModel) -> String {
         let count = model.visible.count
-        guard model.page == .list, count > 0, count < model.board.count else { return "" }
+        guard model.page == .list, count > 0, count < model.servers.count else { return "" }
         let first = count == 1 ? "" : "\(model.offset + 1)\(isUTF8 ? "–" : "-")"
         let position = "  \(first)\(model.offset + count) of \(model.shown.count)"
         return position.count > size.width / 2 ? "" : position

@@ -76,39 +76,48 @@ struct TopView {
     // MARK: List
 
     private func list(_ model: TopModel) -> [String] {
-        let shown = model.shown
         let visible = model.visible
         var table = ServerListing(style: style, width: columns.list, placesColumns: true, now: now)
         // So the columns do not move while the user moves through the list.
-        table.steady = ServerListing.SteadyWidths(shown, strip: model.strips.parts)
-        let timeline = Timeline(style: style, isUTF8: isUTF8)
-        let rows = visible.map { server in
-            ServerListing.Row(
-                server: server, strip: model.strips[server.name].map { CellText.upright + timeline.cells($0) } ?? "")
-        }
-        let text = table.lines(rows, legend: true)
+        table.steady = ServerListing.SteadyWidths(
+            model.shown.map { self.row($0, model) }, strip: model.strips.parts)
+        let text = table.lines(visible.map { row($0, model) }, legend: true)
         var lines = [text[0]]
-        for (server, line) in zip(visible, text.dropFirst()) {
-            let mark = server.isRefreshing ? indicator : ""
-            lines.append(row(line, mark, isCurrent: server.name == model.current, model))
+        for (row, line) in zip(visible, text.dropFirst()) {
+            lines.append(self.line(line, of: row, isCurrent: row.id == model.current))
         }
         // On the lowest screen, a server is worth more than the legend.
-        if size.height == 3, !shown.isEmpty { lines.removeFirst() }
-        if shown.isEmpty { lines.append(style.faint(cut("  " + emptyNote(model), to: columns.list))) }
+        if size.height == 3, !model.shown.isEmpty { lines.removeFirst() }
+        if model.shown.isEmpty { lines.append(style.faint(cut("  " + emptyNote(model), to: columns.list))) }
         lines += Array(repeating: "", count: max(0, model.visibleRows + 1 - lines.count))
         return lines + lastChanges(model)
     }
 
+    /// A row of the table; `web (+3)` is a group with three hidden members.
+    private func row(_ row: TopRow, _ model: TopModel) -> ServerListing.Row {
+        let timeline = Timeline(style: style, isUTF8: isUTF8)
+        let strip = model.strips[row.id].map { CellText.upright + timeline.cells($0) } ?? ""
+        var listed = ServerListing.Row(server: row.server, strip: strip)
+        listed.label =
+            String(repeating: "  ", count: row.depth) + model.label(of: row.id)
+            + (row.hidden.map { " (+\($0.count))" } ?? "")
+        // The group may be better than the worst of its members.
+        if let worst = row.hidden?.worst, worst.severity > row.server.severity {
+            listed.note = " (\(ServerText.levelWord(worst)): \(worst.name))"
+        }
+        return listed
+    }
+
     private func emptyNote(_ model: TopModel) -> String {
-        if model.absence != nil { return "" }
-        return model.board.servers.isEmpty
+        if model.hosts.contains(where: { $0.absence != nil }) { return "" }
+        return model.servers.isEmpty
             ? "no servers yet; “statusctl post NAME TEXT” adds one" : "no server matches “\(model.filter)”"
     }
 
-    /// A row of the table, with the indicator of a refresh between the mark and the name.
-    private func row(_ line: String, _ mark: String, isCurrent: Bool, _ model: TopModel) -> String {
-        var text = mark.isEmpty ? line : line.prefix(1) + mark + line.dropFirst(2)
-        if model.absence != nil { text = style.faint(CellText.plain(text)) }
+    /// A line of the table, with the indicator of a refresh between the mark and the name.
+    private func line(_ line: String, of row: TopRow, isCurrent: Bool) -> String {
+        var text = row.server.isRefreshing ? line.prefix(1) + indicator + line.dropFirst(2) : line
+        if row.isAway { text = style.faint(CellText.plain(text)) }
         return isCurrent ? CellText.reversed(text, width: columns.list) : text
     }
 
@@ -120,8 +129,8 @@ struct TopView {
     /// The last changes of the current server, below the list.
     private func lastChanges(_ model: TopModel) -> [String] {
         let height = changesHeight(model)
-        guard height > 0, let server = model.currentServer else { return [] }
-        return [rule("\(server.name): last changes", size.width)]
+        guard height > 0, let server = model.current, model.currentServer != nil else { return [] }
+        return [rule("\(model.label(of: server)): last changes", size.width)]
             + lines(of: model.changes.suffix(height - 1), size.width)
     }
 }

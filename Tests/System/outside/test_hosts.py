@@ -189,7 +189,7 @@ def several():
         lines = [json.loads(line) for line in host.ctl("-H", "web2,away,web1", "list", "--json").out.splitlines()]
         equal([(line["host"], line.get("error")) for line in lines],
               [("web2", None), ("web1", None), ("away", "org.statusd.monitor.Unavailable")])
-        contains(host.ctl("-H", "web1,web2", "status").err, "give one host; only list takes several")
+        contains(host.ctl("-H", "web1,web2", "status").err, "give one host; only list and top take several")
 
 
 @test("invalid names of hosts and options are rejected in one sentence, and a name cannot become an option of ssh")
@@ -344,3 +344,42 @@ copy(daemon, client)
             told = run(STATUSCTL, "list", "--address", f"{form}:{ends_at_once}")
             equal((told.status, told.err.count("started")), (69, 1), "a program is not a daemon that may be restarting")
         contains(run(STATUSCTL, "list", "--address", "exec:ls").err, "must be /path, unix:/path, unix:@name, exec:/path or bridge:/path")
+
+
+@test("top shows several hosts in one list, acts on the host of the row, and says which host is away and since when")
+def top():
+    with Daemon() as first, Daemon() as second, Host(first) as web, Host(second) as db:
+        first.done("post", "nginx", "Signed In")
+        second.done("post", "mysql", "Signed Out", "--level", "critical")
+        config = (db.folder / "config").read_text().replace("web1 web2 *@web1", "db1").split("Host away")[0]
+        with open(web.folder / "config", "a", encoding="utf-8") as settings:
+            settings.write(config)
+        fake = web.folder / "here" / "journalctl"
+        fake.parent.mkdir()
+        for folder in (fake.parent, db.folder):
+            program = folder / "journalctl"
+            program.write_text(f"#!/bin/sh\necho \"journal in {folder.name}: $*\"\nread line\n", encoding="utf-8")
+            program.chmod(0o755)
+        command = f"PATH={fake.parent}:$PATH '{STATUSCTL}' -H web1,db1,away top; echo ended with $?; exec sleep 60"
+        with Screen("sh", "-c", command, width=120, SYSTEMD_SSH=web.environment["SYSTEMD_SSH"]) as shown:
+            shown.shows("mysql@db1", "nginx@web1", "2 servers  1 critical", "away not reached yet", "“ssh away statusctl list” must work")
+            shown.type("*")
+            eventually(lambda: second.ctl("status", "--format", "{name}").out == "mysql\n", "the selection on that host")
+            shown.shows("* mysql@db1")
+            shown.type("j")
+            shown.shows(f"journal in {db.folder.name}: -e SERVER=mysql")
+            shown.type("Enter")
+            shown.shows("mysql@db1: last changes")
+            shown.type("!", "s")
+            shown.shows("statusctl -H db1 silence mysql --for 1h")
+            db.stop()
+            lines = shown.shows("db1 disconnected since ")
+            contains(next(line for line in lines if "mysql@db1" in line), "stale")
+            assert "stale" not in next(line for line in lines if "nginx@web1" in line)
+            first.done("post", "nginx", "Signed In again")
+            shown.shows("Signed In again")
+            db.start()
+            shown.shows("mysql@db1", "2 servers  1 critical")
+            eventually(lambda: "disconnected" not in shown.text(), "the host's return")
+            shown.type("q")
+            shown.shows("ended with 0")
