@@ -178,8 +178,11 @@ import Testing
     }
 
     /// The lines of a screen.
-    func lines(_ width: Int, _ height: Int, _ model: inout TopModel) -> [String] {
-        let style = Style(isTerminal: true, environment: ["TERM": "xterm", "LANG": "C.UTF-8"])
+    func lines(
+        _ width: Int, _ height: Int, _ model: inout TopModel,
+        _ environment: [String: String] = ["TERM": "xterm", "LANG": "C.UTF-8"]
+    ) -> [String] {
+        let style = Style(isTerminal: true, environment: environment)
         let size = Screen.Size(width: width, height: height)
         let view = TopView(
             style: style, isUTF8: true, size: size, now: Timestamp(milliseconds: 0), place: "statusd web1", frame: 0

@@ -63,7 +63,7 @@ extension TopModelTests {
         var model = TopModel(hosts: [TopHost(options: ["-H", "web1", "--address", "/run/a b"])])
         apply(event(.snapshot, nil, [try server("s3")]), &model)
         #expect(press([.character("!")], &model) == [])
-        #expect(lines(80, 24, &model)[23].contains("show the command for:  * select  r refresh  s silence  Esc back"))
+        #expect(lines(80, 24, &model)[23].contains("Esc back  show the command for:  * select  r refresh  s silence"))
         let start = "statusctl -H web1 --address '/run/a b' "
         for (key, command) in [
             ("*", "select s3"), ("r", "refresh s3"), ("s", "silence s3 --for 1h"),
@@ -81,5 +81,31 @@ extension TopModelTests {
         #expect(press([.character("!"), .escape, .character("r")], &model).count == 1, "Esc ends it")
         #expect(press([.character("!"), .character("x"), .character("r")], &model) == [], "another key does not")
         #expect(model.page == .details)
+    }
+
+    @Test("there are only the 16 colours, bold, faint and reverse; without colours, only reverse, and the same text")
+    func colours() throws {
+        var model = try model()
+        var disk = try server("s1", .warning)
+        disk.values = [MeasuredValue("used", 90, "%", warning: 85, critical: 95)]
+        apply(event(.snapshot, nil, [try server("s0", .critical), disk, try server("s2", .unknown)]), &model)
+        for keys in [[.home], [.enter], [.escape, .character("?")]] as [[Key]] {
+            _ = press(keys, &model)
+            for width in [80, 160] {
+                let shown = lines(width, 24, &model).joined()
+                #expect(renditions(shown).isSubset(of: ["0", "0;7", "1", "2", "7", "27", "31", "32", "33", "35"]))
+                let plain = lines(width, 24, &model, ["TERM": "xterm", "NO_COLOR": "1", "LANG": "C.UTF-8"]).joined()
+                #expect(renditions(plain).isSubset(of: ["0", "7", "27"]))
+                #expect(CellText.plain(shown) == CellText.plain(plain))
+            }
+        }
+    }
+
+    /// The parameters of all sequences that change the rendition.
+    func renditions(_ text: String) -> Set<String> {
+        Set(
+            text.split(separator: "\u{1b}[").dropFirst().compactMap { part in
+                part.firstIndex { $0.isLetter }.flatMap { part[$0] == "m" ? String(part[..<$0]) : nil }
+            })
     }
 }

@@ -21,6 +21,8 @@ struct Terminal: Sendable {
     let width: Int?
     /// Whether standard output is a terminal whose cursor can be moved.
     let canMoveCursor: Bool
+    /// Whether lines and blocks are in the charset, and in the font: those of the kernel's console have few of them.
+    let drawsBlocks: Bool
 
     init(isJSON: Bool, environment: [String: String]) {
         self.isJSON = isJSON
@@ -28,6 +30,7 @@ struct Terminal: Sendable {
         style = Style(isTerminal: isTerminal, environment: environment)
         charset = Charset(environment: environment)
         width = isTerminal ? Self.width(of: STDOUT_FILENO, environment) : nil
+        drawsBlocks = charset.isUTF8 && environment["TERM"] != "linux"
         canMoveCursor = isTerminal && environment["TERM"] != "dumb"
     }
 

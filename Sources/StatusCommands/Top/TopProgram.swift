@@ -262,7 +262,7 @@ final class TopProgram {
         if isPaused { return }
         let users = histories[model.current?.host ?? 0].users
         let view = TopView(
-            style: terminal.style, isUTF8: terminal.charset.isUTF8, size: FullScreen.size, now: TimeText.now,
+            style: terminal.style, isUTF8: terminal.drawsBlocks, size: FullScreen.size, now: TimeText.now,
             place: "statusd \(addresses.map(\.hostName).joined(separator: ", "))", frame: frame,
             users: { users[$0] })
         let lines = view.lines(&model).map { terminal.charset.text($0) }

@@ -56,9 +56,18 @@ extension TopView {
 
     private func lastLine(_ model: TopModel) -> String {
         let position = position(model)
-        let text = model.isTyping ? "/\(model.filter)\(isUTF8 ? "▏" : "_")" : keys(model)
-        let line = position.isEmpty ? cut(text) : text.fitted(to: size.width - position.count, ellipsis: style.ellipsis)
-        return (model.isTyping ? line : style.faint(line)) + position
+        let room = size.width - position.count
+        if model.isTyping {
+            return "/\(model.filter)\(isUTF8 ? "▏" : "_")".fitted(to: room, ellipsis: style.ellipsis) + position
+        }
+        // Only whole hints; ? shows the others.
+        var line = ""
+        for hint in hints(model) {
+            let longer = line.isEmpty ? hint : "\(line)  \(hint)"
+            guard longer.displayWidth <= room else { break }
+            line = longer
+        }
+        return style.faint(position.isEmpty ? line : line.fitted(to: room)) + position
     }
 
     /// Which servers of the list are on the screen, unless all are: `1–12 of 19`.
@@ -70,14 +79,14 @@ extension TopView {
         return position.count > size.width / 2 ? "" : position
     }
 
-    private func keys(_ model: TopModel) -> String {
-        let filter = model.filter.isEmpty ? "" : "/\(model.filter)  Esc clears  "
-        if model.showsNextCommand { return "show the command for:  * select  r refresh  s silence  Esc back" }
+    private func hints(_ model: TopModel) -> [String] {
+        if model.showsNextCommand { return ["Esc back", "show the command for:  * select  r refresh  s silence"] }
+        let filter = model.filter.isEmpty ? [] : ["/\(model.filter)", "Esc clears"]
+        let actions = ["* select", "r refresh", "s silence", "j journal"]
         return switch model.page {
-        case .list:
-            "? help  q quit  \(filter)Enter details  * select  r refresh  s silence  j journal  / filter  o order"
-        case .details: "? help  q quit  Esc back  n problem  * select  r refresh  s silence  j journal"
-        case .help: "any key goes back  q quit"
+        case .list: ["? help", "q quit"] + filter + ["Enter details"] + actions + ["/ filter", "o order", "n problem"]
+        case .details: ["? help", "q quit", "Esc back", "n problem"] + actions
+        case .help: ["any key goes back", "q quit"]
         }
     }
 

@@ -259,6 +259,12 @@ def surroundings():
             shown.shows("db: last changes")
             text = "\n".join(shown.lines(colours=True))
             assert "\x1b[31m" not in text and re.search(r"\x1b\[[0-9;]*7m", text), text
+        # The fonts of the kernel's console have no lines and few blocks.
+        for name, start in (("vt100", "── db: last"), ("linux", "-- db: last")):
+            with top(daemon, prefix=f"TERM={name}") as shown:
+                shown.shows(start)
+                shown.type("q")
+                is_restored(daemon, shown)
         told = daemon.ctl("top")
         equal(told.status, 64)
         contains(told.err, "top needs a terminal that can move the cursor", "run “statusctl list --watch”")
