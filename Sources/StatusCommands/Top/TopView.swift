@@ -151,7 +151,7 @@ struct TopColumns: Equatable {
 
     init(width: Int) {
         let room = width - Self.leastList - Self.edge
-        details = room < Self.leastDetails ? 0 : min(Self.mostDetails, room, max(Self.leastDetails, width * 2 / 5))
+        details = room < Self.leastDetails ? 0 : min(Self.mostDetails, room, max(Self.leastDetails, width * 3 / 8))
         list = details > 0 ? width - details - Self.edge : width
     }
 }
