@@ -325,3 +325,20 @@ def journal():
             shown.shows("cannot show the journal: “journalctl -e SERVER=db” ended with status 3; run it", "db: last changes")
             shown.type("q")
             is_restored(daemon, shown)
+
+
+@test("top shows members below their group, hides them, and on a wide terminal the details and values of the server under the bar")
+def groups():
+    check = "exec: [/bin/echo, 'OK | used=50%;80;90 jobs=7']"
+    with Daemon(f"servers: {{ site: {{ group: [web, db] }}, db: {{ push: true }}, web: {{ {check} }} }}\n") as daemon:
+        daemon.done("post", "db", "Signed Out", "--level", "critical")
+        daemon.done("wait", "web")
+        with top(daemon, width=160) as shown:
+            shown.shows("  site    1 of 2 critical: db", "    db    Signed Out", "    web   OK", "│ site: 1 of 2 critical: db")
+            shown.type("End")
+            shown.shows("│ web: OK", "Group:        site", "Values:       used [████████        ] 50% (warning 80%, critical 90%)", "jobs                     7")
+            shown.type("Space")
+            shown.shows("  site (+2)", "│ site: 1 of 2 critical: db")
+            assert "    web " not in shown.text()
+            shown.type("Space")
+            shown.shows("    web   OK")
