@@ -336,7 +336,10 @@ def groups():
         with top(daemon, width=160) as shown:
             shown.shows("  site    1 of 2 critical: db", "    db    Signed Out", "    web   OK", "│ site: 1 of 2 critical: db")
             shown.type("End")
-            shown.shows("│ web: OK", "Group:        site", "Values:       used [████████        ] 50% (warning 80%, critical 90%)", "jobs                     7")
+            shown.shows("│ web: OK", "Group:        site", "Values:       used [████████        ] 50%", "jobs                      7")
+            shown.type("Enter")
+            shown.shows("used [████████        ] 50% (warning 80%, critical 90%)")
+            shown.type("Escape")
             shown.type("Space")
             shown.shows("  site (+2)", "│ site: 1 of 2 critical: db")
             assert "    web " not in shown.text()
