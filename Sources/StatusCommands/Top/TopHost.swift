@@ -17,10 +17,11 @@ struct TopHost {
     var options: [String] = []
     private(set) var board = ServerBoard()
     /// Why the daemon is away; nil while it is not.
-    private(set) var absence: String? = "connecting…"
+    private(set) var absence: String? = TopHost.connecting
     /// When it went away; nil if it has not answered yet.
     private(set) var awaySince: Timestamp?
     private var hasAnswered = false
+    private static let connecting = "connecting…"
 
     init(name: String = "", options: [String] = []) { (self.name, self.options) = (name, options) }
 
@@ -28,7 +29,7 @@ struct TopHost {
     func absenceText(now: Timestamp) -> String? {
         guard let absence else { return nil }
         if let awaySince { return "disconnected since \(TimeText.short(awaySince, now: now))" }
-        return absence == TopHost().absence ? absence : "not reached yet"
+        return absence == Self.connecting ? absence : "not reached yet"
     }
 
     /// Takes over an event; returns whether the daemon was away until now.

@@ -18,10 +18,12 @@ extension TopView {
             return model.current == nil ? [] : [style.faint("the server was removed")]
         }
         server.check = model.check
+        let host = model.hasSeveralHosts ? model.currentHost.map { $0.name } : nil
+        let hostLine = host.map { ["  Host:".fitted(to: ServerText.labelWidth) + $0] } ?? []
         let refreshing = server.isRefreshing ? [style.faint("\(indicator) refreshing")] : []
         let bars = ValueBars(style: style, isUTF8: isUTF8, width: max(20, width - ServerText.labelWidth))
         // The newest change comes first, because it is the most interesting.
-        return ServerText.details(server, bars: bars, style: style, width: width, now: now) + refreshing
+        return ServerText.details(server, bars: bars, style: style, width: width, now: now) + hostLine + refreshing
             + ["", rule("history, the newest first", width)] + lines(of: model.changes.reversed(), width)
     }
 
