@@ -87,6 +87,9 @@ struct TopModel {
     /// All servers of all hosts, as they are shown.
     var servers: [ServerState] { hosts.flatMap { host in host.board.servers.map { Self.shown($0, of: host, hosts) } } }
 
+    /// The number of all servers.
+    var count: Int { hosts.reduce(0) { $0 + $1.board.count } }
+
     /// The state to show: if one of several hosts is away, its statuses are stale.
     private static func shown(_ server: ServerState, of host: TopHost, _ hosts: [TopHost]) -> ServerState {
         guard hosts.count > 1, host.absence != nil else { return server }

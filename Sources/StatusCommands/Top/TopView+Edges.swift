@@ -73,7 +73,7 @@ extension TopView {
     /// Which servers of the list are on the screen, unless all are: `1–12 of 19`.
     private func position(_ model: TopModel) -> String {
         let count = model.visible.count
-        guard model.page == .list, count > 0, count < model.servers.count else { return "" }
+        guard model.page == .list, count > 0, count < model.count else { return "" }
         let first = count == 1 ? "" : "\(model.offset + 1)\(isUTF8 ? "–" : "-")"
         let position = "  \(first)\(model.offset + count) of \(model.shown.count)"
         return position.count > size.width / 2 ? "" : position

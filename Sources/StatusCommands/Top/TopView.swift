@@ -110,7 +110,7 @@ struct TopView {
 
     private func emptyNote(_ model: TopModel) -> String {
         if model.hosts.contains(where: { $0.absence != nil }) { return "" }
-        return model.servers.isEmpty
+        return model.count == 0
             ? "no servers yet; “statusctl post NAME TEXT” adds one" : "no server matches “\(model.filter)”"
     }
 
