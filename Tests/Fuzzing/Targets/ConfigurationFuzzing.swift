@@ -91,7 +91,8 @@ private enum YAMLText {
         switch node.content {
         case .scalar(let text, _):
             if node.isNull { return "~" }
-            if let bool = node.bool { return "\(bool)" }
+            // As it is written, because a text may be such a word, too.
+            if node.bool != nil { return text }
             return quoted(text)
         case .sequence(let nodes): return "[\(nodes.map(flow).joined(separator: ", "))]"
         case .mapping(let members):
