@@ -7,6 +7,8 @@ import struct
 import threading
 import time
 
+from .expect import eventually
+
 TYPES = {"A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "PTR": 12, "MX": 15, "TXT": 16, "AAAA": 28, "SRV": 33}
 
 
@@ -67,6 +69,20 @@ class Names:
         self.port, self.udp, self.tcp = 0, [], []
 
 
+def bound(family, address, port):
+    """A socket for datagrams and one for streams, both on a port; None if another program has it for one of them."""
+    datagrams, streams = socket.socket(family, socket.SOCK_DGRAM), socket.socket(family)
+    streams.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        datagrams.bind((address, port))
+        streams.bind((address, datagrams.getsockname()[1]))
+    except OSError:
+        datagrams.close()
+        streams.close()
+        return None
+    return datagrams, streams
+
+
 @contextlib.contextmanager
 def name_server(answers, address="127.0.0.1", port=0):
     """A name server, by default on a free port. `answers`: for each name a function of the question and "udp" or "tcp", which returns a message, a
@@ -74,11 +90,9 @@ def name_server(answers, address="127.0.0.1", port=0):
     only if it is a single message."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     server = Names()
-    with socket.socket(family, socket.SOCK_DGRAM) as datagrams, socket.socket(family) as streams:
-        streams.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        datagrams.bind((address, port))
+    datagrams, streams = eventually(lambda: bound(family, address, port), "a port that is free for both protocols")
+    with datagrams, streams:
         server.port = datagrams.getsockname()[1]
-        streams.bind((address, server.port))
         streams.listen(64)
 
         def find(message, protocol):

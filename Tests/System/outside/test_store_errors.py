@@ -245,6 +245,7 @@ def sandboxed_directory():
     with Daemon(CONFIGURATION, start=False) as daemon, small_disk(daemon, "1m") as state:
         equal(run("mount", "-o", "remount,ro", state).status, 0)
         daemon.start(["--state", str(state / "new")])
+        eventually(lambda: "no state is kept" in daemon.log(), "the reason in the log")
         contains(daemon.log(), f"no state is kept: cannot create the directory {state}/new: read-only file system", "StateDirectory=", "--state")
 
 
