@@ -307,7 +307,7 @@ def masked():
         equal(len(journal(f"MESSAGE_ID={DELIVERED}", f"_PID={main_process()}")), 1)
 
 
-@test("a problem is told once if statusd is restarted between the change and the delivery", limit=120)
+@test("a problem is told once if statusd is restarted between the change and the delivery", limit=120, once=True)
 def restarted_before_the_delivery():
     with keeping(KEEP, "batch: 5s"):
         statusctl("post", "db", "disk full", "--level", "critical")
@@ -317,7 +317,7 @@ def restarted_before_the_delivery():
         equal(len(after_a_marker("db")), 1)
 
 
-@test("if statusd is killed during a delivery, it ends the receiver, and repeats the alert at most once, with the same id", limit=120)
+@test("if statusd is killed during a delivery, it ends the receiver, and repeats the alert at most once, with the same id", limit=120, once=True)
 def killed_during_the_delivery():
     waiting = TOLD / "wait"
     with keeping(KEEP + f"while [ -e {waiting} ]; do sleep 0.1; done\n"):
