@@ -14,17 +14,34 @@ from harness.daemon import run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
 
-from .unit import done, service, show, statusctl, systemctl
+from .unit import PROJECT, done, service, show, statusctl, systemctl
 
 UNIT = "statusd-web.service"
-DROP_IN = pathlib.Path("/run/systemd/system/statusd-web.service.d/test.conf")
+DROP_INS = pathlib.Path("/run/systemd/system")
+MANUAL = (PROJECT / "packaging/man/statusd-web.8.md").read_text(encoding="utf-8")
+SELECT = """
+import http.client, socket
+server = http.client.HTTPConnection("localhost")
+server.sock = socket.socket(socket.AF_UNIX)
+server.sock.connect("/run/statusd-web/socket")
+server.request("POST", "/api/select", '{"server": "db"}', {"Content-Type": "application/json", "Remote-User": "alice"})
+answer = server.getresponse()
+print(answer.status, answer.read().decode())
+"""
+
+
+def drop_in(unit, text):
+    """Changes a unit until `web` ends, as `systemctl edit` does."""
+    path = DROP_INS / f"{unit}.d" / "test.conf"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
 
 
 @contextlib.contextmanager
-def web(*lines):
+def web(*lines, socket="[Socket]\n"):
     """The page, on its socket; it does not run yet."""
-    DROP_IN.parent.mkdir(parents=True, exist_ok=True)
-    DROP_IN.write_text("\n".join(["[Service]", *lines]) + "\n")
+    drop_in(UNIT, "\n".join(["[Service]", *lines]) + "\n")
+    drop_in("statusd-web.socket", socket)
     systemctl("daemon-reload")
     with service(configuration="accept: any\nservers: { db: { push: true } }\n"):
         systemctl("start", "statusd-web.socket")
@@ -32,7 +49,8 @@ def web(*lines):
             yield
         finally:
             systemctl("stop", "statusd-web.socket", UNIT)
-            DROP_IN.unlink()
+            for unit in UNIT, "statusd-web.socket":
+                (DROP_INS / f"{unit}.d" / "test.conf").unlink()
             systemctl("daemon-reload")
 
 
@@ -93,3 +111,16 @@ def rights():
             equal(run(*inside, *user, "ls", folder).status, 2, folder)
         network = ["nsenter", "--target", show("MainPID", UNIT), "--net"]
         equal(done(*network, "cat", "/proc/net/dev").count(":"), 1, "only the loopback device")
+
+
+@test("with the settings that statusd-web(8) shows, the web server's visitors can act, and no other user of the host can say that he is one")
+def actions():
+    shown = dict(re.findall(r"^# systemctl edit (\S+)\n(.*?)^```$", MANUAL, re.DOTALL | re.MULTILINE))
+    service_lines = shown["statusd-web"].splitlines()
+    equal(service_lines[0], "[Service]")
+    with web(*service_lines[1:], socket=shown["statusd-web.socket"]):
+        for user, group, status in (("nobody", "nogroup", 1), ("www-data", "www-data", 0)):
+            result = run("setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--", "python3", "-c", SELECT)
+            equal(result.status, status, result.out + result.err)
+        contains(result.out, "200 ", "db")
+        equal(statusctl("list", "--selected", "--format", "{name}"), "db\n")
