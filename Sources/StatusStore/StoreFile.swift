@@ -21,7 +21,7 @@ final class StoreFile {
     /// Until then the old state is kept, in case this run is killed first.
     var replacesState = false
     /// The slot of each server's last measurement; after a transaction that failed, it may lack one.
-    var takenSlots: [ServerName: Int64] = [:]
+    var takenSlots: [ServerName: [TakenSlot]] = [:]
 
     /// Opens or creates the file.
     ///

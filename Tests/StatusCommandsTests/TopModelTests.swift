@@ -180,12 +180,13 @@ import Testing
     /// The lines of a screen.
     func lines(
         _ width: Int, _ height: Int, _ model: inout TopModel,
-        _ environment: [String: String] = ["TERM": "xterm", "LANG": "C.UTF-8"]
+        _ environment: [String: String] = ["TERM": "xterm", "LANG": "C.UTF-8"], now: Int64 = 0
     ) -> [String] {
         let style = Style(isTerminal: true, environment: environment)
         let size = Screen.Size(width: width, height: height)
         let view = TopView(
-            style: style, isUTF8: true, size: size, now: Timestamp(milliseconds: 0), place: "statusd web1", frame: 0
+            style: style, isUTF8: true, size: size, now: Timestamp(milliseconds: now), place: "statusd web1",
+            frame: 0
         ) { "\($0)" }
         return view.lines(&model)
     }
@@ -211,6 +212,16 @@ import Testing
         #expect(title.contains("statusd w"))
         if width >= 40 { #expect(title.contains("the daemon disconnected")) }
         if width >= 80 { #expect(title.contains("(last: 10 servers)")) }
+    }
+
+    @Test("while the daemon is away, ages stand still, in the list and in the details", arguments: [[], [Key.enter]])
+    func frozen(keys: [Key]) throws {
+        var model = try model()
+        _ = press(keys, &model)
+        #expect(lines(80, 24, &model, now: 100_000).dropFirst() != lines(80, 24, &model, now: 900_000).dropFirst())
+        model.apply(.away("the daemon disconnected"), now: Timestamp(milliseconds: 100_000))
+        let (early, late) = (lines(80, 24, &model, now: 100_000), lines(80, 24, &model, now: 900_000))
+        #expect(early.dropFirst() == late.dropFirst())
     }
 
     @Test("the help is whole, also on a narrow screen", arguments: [200, 80, 60, 59, 40])

@@ -12,9 +12,18 @@ import Testing
         MeasuredValue("free", 28e9, "B", warning: 20e9, critical: 10e9),
     ]
 
-    func lines(_ values: [MeasuredValue], width: Int, isUTF8: Bool = true, colours: Bool = false) -> [String] {
+    func lines(
+        _ values: [MeasuredValue], width: Int, isUTF8: Bool = true, colours: Bool = false, worst: Level? = .critical
+    ) -> [String] {
         let style = Style(isTerminal: true, environment: ["TERM": colours ? "xterm" : "dumb", "LANG": "C.UTF-8"])
-        return ValueBars(style: style, isUTF8: isUTF8, width: width).lines(values)
+        return ValueBars(style: style, isUTF8: isUTF8, width: width).lines(values, atWorst: worst)
+    }
+
+    @Test("no value is shown as worse than its server: a plugin's limit of 40 may mean more than 40")
+    func capped() {
+        let values = [MeasuredValue("jobs", 40, "", warning: 40, critical: 52)]
+        #expect(lines(values, width: 20, worst: .ok)[0].contains("warning") == false)
+        #expect(lines(values, width: 20, worst: .warning)[0].contains("40 warning"))
     }
 
     @Test("a percentage has a bar in eighths of a column, and other values only their number, in the same column")

@@ -79,6 +79,20 @@ struct MeasurementTests {
         #expect(try rows == 3 * 480)
     }
 
+    @Test("of a worse level take the place of those before them in the same three minutes")
+    func worst() throws {
+        let store = try fixture.openStore()
+        for (time, value, level) in [(181, 3, .ok), (190, 55, .critical), (200, 41, .warning), (210, 57, .critical)]
+            as [(Int64, Double, Level)]
+        {
+            var state = try state("a", "x", level: level, at: time * 1000)
+            state.values = [MeasuredValue("jobs", value)]
+            try store.save(batch([stored(state)], at: time * 1000))
+        }
+        #expect(try rows == 3)
+        #expect(try summary(store, until: 10 * minute).buckets.map(\.value) == [55])
+    }
+
     @Test("of a server that was not checked again are not kept again")
     func unchanged() throws {
         let store = try fixture.openStore()

@@ -39,11 +39,14 @@ struct GraphText {
     private func value(_ summary: StatusSummary, _ columns: Int) -> [String] {
         let values = summary.buckets.map { bucket in bucket.value.flatMap { $0.isFinite ? $0 : nil } }
         guard let measured = summary.measured, let least = values.compactMap(\.self).min(),
-            let most = values.compactMap(\.self).max(), let last = values.compactMap(\.self).last
+            let most = values.compactMap(\.self).max(),
+            let last = summary.buckets.last(where: { $0.value?.isFinite ?? false })
         else { return summaries.wrapped("No numbers were measured in this time.").map { SummaryText.indent + $0 } }
         let text = { MeasuredValue.text($0, measured.unit) }
         let range = text(least) == text(most) ? text(most) : "\(text(least)) to \(text(most))"
-        let title = "\(measured.name): \(range), last \(text(last))"
+        // Not every measurement is kept.
+        let time = TimeText.short(last.start, now: summary.until)
+        let title = "\(measured.name): \(range) in what is kept; at \(time): \(text(last.value ?? 0))"
         // A difference that the numbers do not show is not drawn.
         let span = text(least) == text(most) ? nil : least...most
         var graph = DotGraph(columns: columns, lines: Self.height)

@@ -57,7 +57,7 @@ enum ServerText {
         add("Parent", server.parent?.rawValue)
         if let bars {
             // They fit, and control sequences cannot be wrapped.
-            for (number, line) in bars.lines(server.values).enumerated() {
+            for (number, line) in bars.lines(server.values, atWorst: server.countedLevel).enumerated() {
                 lines.append((number == 0 ? "  Values:" : "").fitted(to: labelWidth) + line)
             }
         } else {

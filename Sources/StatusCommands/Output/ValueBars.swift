@@ -15,18 +15,24 @@ struct ValueBars {
     /// The columns of each line.
     let width: Int
 
-    func lines(_ values: [MeasuredValue]) -> [String] {
+    /// - Parameter worst: the level of the server; nil if it has none. No value is shown as worse, because what the
+    ///   limits of a plugin mean is not known.
+    func lines(_ values: [MeasuredValue], atWorst worst: Level?) -> [String] {
+        func level(_ value: MeasuredValue) -> Level? {
+            value.level.map { level in worst.map { level.isWorse(than: $0) ? $0 : level } ?? .ok }
+        }
+        func problem(_ value: MeasuredValue) -> Level? { level(value) == .ok ? nil : level(value) }
         let nameWidth = min(values.map(\.name.displayWidth).max() ?? 0, Self.longestName, max(6, width / 3))
         let numberWidth = values.map(\.text.displayWidth).max() ?? 0
-        let wordWidth = values.map { $0.problem.map { $0.rawValue.count + 1 } ?? 0 }.max() ?? 0
+        let wordWidth = values.map { problem($0).map { $0.rawValue.count + 1 } ?? 0 }.max() ?? 0
         // A bar has brackets, and blanks are between the parts. The word says what the colour of the bar means.
         let room = max(0, min(Self.longestBar, width - nameWidth - numberWidth - wordWidth - 4))
         let hasBars = room >= Self.shortestBar && values.contains { $0.part != nil }
         return values.map { value in
-            func painted(_ text: String) -> String { value.level == nil ? text : style.level(text, value.level) }
+            func painted(_ text: String) -> String { value.level == nil ? text : style.level(text, level(value)) }
             let name = value.name.fitted(to: nameWidth, ellipsis: style.ellipsis)
             let bar = value.part.map { "[\(painted(cells($0, room)))]" } ?? String(repeating: " ", count: room + 2)
-            let word = value.problem.map { " \($0.rawValue)" } ?? ""
+            let word = problem(value).map { " \($0.rawValue)" } ?? ""
             let number = painted(value.text.alignedRight(in: numberWidth) + word)
             let used = nameWidth + 1 + (hasBars ? room + 3 : 0) + numberWidth + word.count
             let limits = value.nextLimits.isEmpty ? "" : " (\(value.nextLimits))"
@@ -60,9 +66,6 @@ extension MeasuredValue {
         func reaches(_ limit: Double?) -> Bool { limit.map { isWorseBelow ? value <= $0 : value >= $0 } ?? false }
         return reaches(critical) ? .critical : reaches(warning) ? .warning : .ok
     }
-
-    /// The level if a limit is reached; nil if none is.
-    fileprivate var problem: Level? { level == .ok ? nil : level }
 
     /// The limits that it has not reached, or the last one.
     fileprivate var nextLimits: String {

@@ -23,13 +23,14 @@ extension TopView {
         let refreshing = server.isRefreshing ? [style.faint("\(indicator) refreshing")] : []
         let bars = ValueBars(style: style, isUTF8: isUTF8, width: max(20, width - ServerText.labelWidth))
         // The newest change comes first, because it is the most interesting.
-        return ServerText.details(server, bars: bars, style: style, width: width, now: now) + hostLine + refreshing
-            + ["", rule("history, the newest first", width)] + lines(of: model.changes.reversed(), width)
+        return ServerText.details(server, bars: bars, style: style, width: width, now: known(model)) + hostLine
+            + refreshing
+            + ["", rule("history, the newest first", width)] + lines(of: model.changes.reversed(), model, width)
     }
 
-    func lines(of changes: some Sequence<Change>, _ width: Int) -> [String] {
+    func lines(of changes: some Sequence<Change>, _ model: TopModel, _ width: Int) -> [String] {
         let text = ChangeText(style: style, width: width, namesServers: false)
-        return changes.map { text.line($0, user: $0.user.map(users), now: now) }
+        return changes.map { text.line($0, user: $0.user.map(users), now: known(model)) }
     }
 
     func rule(_ text: String, _ width: Int) -> String {

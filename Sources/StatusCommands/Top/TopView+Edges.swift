@@ -15,7 +15,9 @@ extension TopView {
         let place = place.cut(to: max(16, size.width / 3), ellipsis: style.ellipsis)
         if let absence = model.absence {
             let last = CellText.plain(([total] + counts).joined(separator: ", "))
-            return style.level(cut("\(place)  \(absence)\(servers.isEmpty ? "" : " (last: \(last))")"), .critical)
+            let since = model.hosts[0].awaySince.map { ", since \(TimeText.short($0, now: now))" } ?? ""
+            let known = servers.isEmpty ? "" : " (last: \(last))"
+            return style.level(cut("\(place)  \(absence)\(known)\(since)"), .critical)
         }
         // What is most important stays the longest.
         let name = style.strong(place)

@@ -73,11 +73,14 @@ struct TopView {
         return zip(list, details).map { $0 + edge + $1 }
     }
 
+    /// The time until which the statuses are known; several hosts may know them until different times.
+    func known(_ model: TopModel) -> Timestamp { model.hasSeveralHosts ? now : model.hosts[0].awaySince ?? now }
+
     // MARK: List
 
     private func list(_ model: TopModel) -> [String] {
         let visible = model.visible
-        var table = ServerListing(style: style, width: columns.list, placesColumns: true, now: now)
+        var table = ServerListing(style: style, width: columns.list, placesColumns: true, now: known(model))
         // So the columns do not move while the user moves through the list.
         table.steady = ServerListing.SteadyWidths(
             model.shown.map { self.row($0, model) }, strip: model.strips.parts)
@@ -131,7 +134,7 @@ struct TopView {
         let height = changesHeight(model)
         guard height > 0, let server = model.current, model.currentServer != nil else { return [] }
         return [rule("\(model.label(of: server)): last changes", size.width)]
-            + lines(of: model.changes.suffix(height - 1), size.width)
+            + lines(of: model.changes.suffix(height - 1), model, size.width)
     }
 }
 

@@ -10,7 +10,10 @@ import Varlink
 extension API {
     /// Refreshes, selects or silences for a visitor whom a proxy has authenticated.
     func act() {
-        guard site.settings.hasActions else { return send(Site.notAllowed("GET, HEAD")) }
+        guard site.settings.hasActions else {
+            let refusal = request.head.method == .POST ? Self.error("actions are off (--actions)") : nil
+            return send(refusal.map { .json($0, .forbidden) } ?? Site.notAllowed("GET, HEAD"))
+        }
         guard request.head.method == .POST else { return send(Site.notAllowed("GET, HEAD, POST")) }
         if let refusal { return send(.json(Self.error(refusal), .forbidden)) }
         switch target.path.dropFirst().joined(separator: "/") {

@@ -48,9 +48,10 @@ def mistakes():
             found = site.get(target)
             equal(found[0], status, f"{target}: {found[1]}")
             contains(found[1], part)
-        for method in "POST", "PUT", "DELETE", "OPTIONS":
+        for method in "PUT", "DELETE", "OPTIONS", "POST":
             status, headers, body = site.request(method, "/api/select", "{}")
-            equal((status, headers["Allow"]), (405, "GET, HEAD"))
+            equal((status, headers["Allow"]), (403, None) if method == "POST" else (405, "GET, HEAD"))
+        contains(body, "actions are off")
         equal(site.request("HEAD", "/api/list")[2], "")
 
 
