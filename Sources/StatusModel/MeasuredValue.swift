@@ -28,7 +28,8 @@ public struct MeasuredValue: Hashable, Sendable {
     ///
     /// Bytes are in powers of 1000, as disks and memory are sold (IEC 80000-13), and have two or three digits.
     public static func text(_ value: Double, _ unit: String) -> String {
-        guard value.isFinite, value.magnitude < 1e18 else { return "\(value)\(unit)" }
+        // A hundred times the largest one is still an Int64.
+        guard value.isFinite, value.magnitude < 9e16 else { return "\(value)\(unit)" }
         return switch unit {
         case "%": "\(digits(value, value.magnitude < 9.95 ? 1 : 0))%"
         case "B": scaled(value, 1000, ["B", "kB", "MB", "GB", "TB", "PB"])

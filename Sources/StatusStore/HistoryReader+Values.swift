@@ -6,11 +6,13 @@ extension HistoryReader {
     /// Adds the average of a value to each part of a summary.
     ///
     /// - Parameter name: the name of the value; an empty text stands for the first one that the server measured last.
-    func addValue(_ name: String, to summary: inout StatusSummary) throws(SQLiteError) {
-        // A time may be in each of the rings.
+    func addValue(_ name: String, to summary: inout StatusSummary, now: Timestamp) throws(SQLiteError) {
+        // The finest ring that reaches back so far; to read all of them would take three times as long.
+        let length = now.milliseconds - summary.since.milliseconds
+        let step = StoreFile.steps.first { length <= $0 * StoreFile.slots } ?? StoreFile.steps.last
         let measured = try database.rows(
-            "SELECT DISTINCT at, measured FROM measurements WHERE server = ? AND at BETWEEN ? AND ? ORDER BY at",
-            [try number(of: summary.server), summary.since, summary.until]
+            "SELECT at, measured FROM measurements WHERE server = ? AND step = ? AND at BETWEEN ? AND ? ORDER BY at",
+            [try number(of: summary.server), step, summary.since, summary.until]
         ) { row -> (time: Timestamp, values: [MeasuredValue])? in
             var columns = Columns(row)
             guard let time = columns.time(), let text = columns.visibleText() else { return nil }

@@ -35,7 +35,7 @@ extension StatusStore {
         try read(isCancelled) { reader throws(SQLiteError) in
             var summary = try reader.summary(
                 of: server, since: since, until: until, buckets: buckets, now: now, boot: boot)
-            if let value { try reader.addValue(value, to: &summary) }
+            if let value { try reader.addValue(value, to: &summary, now: now.wall) }
             return summary
         }
     }

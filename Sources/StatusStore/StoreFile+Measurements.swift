@@ -17,9 +17,9 @@ extension StoreFile {
     }
 
     /// The lengths of a slot in milliseconds: 3 min, 90 min and 18 h.
-    private static let steps: [Int64] = [180_000, 5_400_000, 64_800_000]
+    static let steps: [Int64] = [180_000, 5_400_000, 64_800_000]
     /// The number of slots of a ring.
-    private static let slots: Int64 = 480
+    static let slots: Int64 = 480
 
     static let measurementInsertion = """
         INSERT INTO measurements (server, step, slot, at, measured) VALUES (?1, ?2, ?3 / ?2 % \(slots), ?3, ?4)

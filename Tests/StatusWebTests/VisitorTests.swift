@@ -232,17 +232,26 @@ import Testing
         let stage = try Stage()
         let visits = try (0..<500).map { _ in try Visit(stage) }
         for visit in visits { try visit.get("/api/list") }
-        #expect(stage.calls.count == 16)
-        for visit in visits[16..<499] { visit.leave() }
+        #expect(stage.calls.count == 8)
+        for visit in visits[8..<499] { visit.leave() }
         try stage.answer("{}")
-        #expect(try visits[15].status == 200)
+        #expect(try visits[7].status == 200)
         #expect(stage.calls.count == 1)
+    }
+
+    @Test("visitors who read histories do not delay others")
+    func histories() throws {
+        let stage = try Stage()
+        let visits = try (0..<100).map { _ in try Visit(stage) }
+        for visit in visits.dropLast() { try visit.get("/api/history/db") }
+        try visits[99].get("/health")
+        #expect(stage.calls.count == 9)
     }
 
     @Test("while the daemon hangs, nothing is left of visitors who come, ask and go")
     func hangingDaemon() throws {
         let stage = try Stage()
-        let waiting = try (0..<16).map { _ in try Visit(stage) }
+        let waiting = try (0..<8).map { _ in try Visit(stage) }
         for visit in waiting { try visit.get("/api/list") }
         for _ in 0..<1000 {
             let visit = try Visit(stage)

@@ -3,12 +3,12 @@
 #if Web
 import DequeModule
 
-/// The visitors' calls to the daemon, a few connections at a time, in order.
+/// Calls of visitors to the daemon, a few connections at a time, in order.
 ///
 /// The daemon allows a user 128 connections, and visitors must not use up those that tell whether it lives.
 final class DaemonQueue {
     /// The maximum number of connections, each of which may collect an answer.
-    private static let limit = 16
+    private static let limit = 8
 
     private let connect: DaemonConnector
     private var running = 0

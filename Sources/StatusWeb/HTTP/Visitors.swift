@@ -31,6 +31,9 @@ final class Visitors {
         }
     }
 
+    /// The number of event streams, also of those whose first events are being read.
+    var streamCount: Int { open.values.count { $0.phase == .streaming } }
+
     func follow(_ visitor: Visitor) { streams[ObjectIdentifier(visitor)] = visitor }
 
     func closed(_ visitor: Visitor) {

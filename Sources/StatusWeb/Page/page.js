@@ -69,7 +69,7 @@ const words = {
 	allChanges: "All changes",
 	soFar: "so far",
 	noChanges: "Nothing is recorded for this time.",
-	noHistory: "No such server, or no history of it.",
+	noHistory: "No such server or history.",
 	kinds: {
 		selected: "selected", silenced: "silenced", unsilenced: "silence ended", added: "added", removed: "removed",
 		started: "statusd started", stopped: "statusd stopped",
@@ -515,7 +515,8 @@ function drawHeader(totals) {
 
 // ---- Strips: a cell for each part of a period; one tab stop, arrow keys, each cell opens its changes
 
-let range = words.ranges[query.get("range")] ? query.get("range") : "day";
+const ranges = Object.keys(words.ranges);
+let range = ranges.find(name => name === query.get("range")) ?? "day";
 const summaries = new Map(); // by name: {period, buckets}
 const wantedSummaries = new Set();
 const serversPerRequest = 32;
@@ -714,7 +715,7 @@ function route(isStart) {
 	const name = search.get("server") ?? decodeURIComponent(location.pathname.slice(base.pathname.length));
 	const at = search.has("at") ? Date.parse(search.get("at")) : null;
 	const wantedRange = search.get("range");
-	if (words.ranges[wantedRange] && wantedRange !== range) setRange(wantedRange);
+	if (ranges.includes(wantedRange) && wantedRange !== range) setRange(wantedRange);
 	if (before && before.name !== name) closeDetail();
 	if (name && !detail) openDetail(name);
 	if (detail && (detail !== before || detail.at !== at)) showChanges(at);

@@ -110,7 +110,7 @@ struct API {
     func lines(_ messages: [[UInt8]], separate member: StaticString? = nil) {
         var body = ByteBuffer()
         var failed: Response?
-        perform(messages) { reply in
+        perform(messages, through: site.histories) { reply in
             guard body.readableBytes <= Self.longestAnswer else {
                 failed = .text(.payloadTooLarge, "the answer is too long; ask for a shorter time")
                 return
@@ -195,7 +195,7 @@ struct API {
     ///
     /// After a failure or a timeout, the answer is ``unavailable``.
     func perform(
-        _ messages: [[UInt8]], within limit: TimeAmount = Self.timeout,
+        _ messages: [[UInt8]], through queue: DaemonQueue? = nil, within limit: TimeAmount = Self.timeout,
         onReply: @escaping (DaemonCalls.Reply) -> Void, then answer: @escaping () -> Void
     ) {
         var timer: Scheduled<Void>?
@@ -213,7 +213,7 @@ struct API {
                 send(unavailable)
             }, eventLoop: loop)
         timer = loop.scheduleTask(in: limit) { late.value() }
-        site.daemon.start(calls)
+        (queue ?? site.daemon).start(calls)
     }
 
     // MARK: Failures

@@ -23,6 +23,8 @@ final class Site {
     private let loop: any NIOCore.EventLoop
     private let stream: DaemonStream
     let daemon: DaemonQueue
+    /// The calls that read the history, for which the others do not wait.
+    let histories: DaemonQueue
     private let files = PageFiles()
     /// The last snapshot: for visitors who may act, and for others.
     private var cached: (cursor: Cursor, frames: [Bool: ByteBuffer])?
@@ -35,7 +37,7 @@ final class Site {
     ) {
         (self.settings, self.limits, self.loop) = (settings, limits, loop)
         stream = DaemonStream(connect, loop: loop)
-        daemon = DaemonQueue(connect)
+        (daemon, histories) = (DaemonQueue(connect), DaemonQueue(connect))
         stream.onEvent = { [unowned self] in take($0, $1) }
         stream.onConnection = { [unowned self] in
             for visitor in visitors.streams.values { visitor.sendEvent(connectionFrame) }
@@ -99,7 +101,7 @@ final class Site {
     // MARK: Events
 
     private func beginStream(_ target: RequestTarget, _ request: Request, _ visitor: Visitor) {
-        guard visitors.streams.count < visitors.limits.streams else {
+        guard visitors.streamCount < visitors.limits.streams else {
             return visitor.send(
                 .text(.serviceUnavailable, "too many visitors follow events; try again later"), to: request)
         }

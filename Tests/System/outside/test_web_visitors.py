@@ -123,6 +123,21 @@ def few_descriptors():
         equal(site.get("/api/list")[0], 200)
 
 
+@test("web: half of the connections can be event streams, also those that go on behind an event from before the page started")
+def streams():
+    with Daemon(SERVERS) as daemon:
+        for number in range(5):
+            daemon.done("post", "db", f"text {number}")
+        with Site(daemon, descriptors=128) as site, Events(site) as first:
+            first.next("snapshot")
+            ask = f"GET /events?since={first.last.split('.')[0]}.0 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+            visitors = [site.raw(ask) for _ in range(60)]
+            answers = [visitor.recv(12) for visitor in visitors]
+            equal(answers.count(b"HTTP/1.1 200"), 39, str(answers))
+            for visitor in visitors:
+                visitor.close()
+
+
 @test("web: a page that was frozen answers those who wait, and its streams go on")
 def frozen():
     with visited() as site, Events(site) as stream:
