@@ -41,6 +41,7 @@ enum PluginFuzzing {
     private static func checkResult(of outcome: PluginOutcome, _ ending: PluginOutcome.Ending) {
         let result = try? outcome.result(of: "plugin", timeout: .seconds(1))
         guard let result else { return expect(outcome.output.isEmpty, "a plugin that wrote something has a result") }
+        for value in result.values { TextProperties.expectVisible(value.text) }
         let levels: [Level] = [.ok, .warning, .critical, .unknown]
         switch ending {
         case .exited(let status) where levels.indices.contains(status):

@@ -95,7 +95,7 @@ enum RowFuzzing {
             of: server, since: since, until: until, buckets: 7, now: Moment(wall: until, boot: .zero), boot: "this")
         let total = summary.times.known + summary.times.none
         expect(total == Int(until.milliseconds), "the times of a summary are those of the period")
-        try reader.addValue("", to: &summary)
+        try reader.addValue("", to: &summary, now: summary.until)
         _ = try file.prune(before: now.wall, keeping: 1)
     }
 
