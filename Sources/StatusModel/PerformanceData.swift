@@ -20,10 +20,9 @@ extension [MeasuredValue] {
     /// The values as performance data, from which they can be read again.
     public var performanceData: String {
         map { value in
-            let name = value.name.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
             var limits = [value.warning, value.critical].map { $0.map { ";\($0)" } ?? ";" }
             while limits.last == ";" { limits.removeLast() }
-            return "'\(name)'=\(value.value)\(value.unit)" + limits.joined()
+            return "\(MeasuredValue.quoted(value.name))=\(value.value)\(value.unit)" + limits.joined()
         }.joined(separator: " ")
     }
 
@@ -52,6 +51,25 @@ extension [MeasuredValue] {
 }
 
 extension MeasuredValue {
+    /// Reads one value of what ``performanceData`` wrote, without reading the others; nil if there is none.
+    public init?(_ name: String, inPerformanceData text: String) {
+        // A quotation mark in a label is doubled, so this is nowhere else.
+        let beginning = Array("\(Self.quoted(name))=".utf8)
+        var rest = Array(text.utf8)[...]
+        while !rest.starts(with: beginning) {
+            guard let quote = rest.dropFirst().firstIndex(of: UInt8(ascii: "'")) else { return nil }
+            rest = rest[quote...]
+        }
+        let end = rest.dropFirst(beginning.count).firstIndex(of: UInt8(ascii: " ")) ?? rest.endIndex
+        let found = [MeasuredValue](performanceData: String(decoding: rest[..<end], as: UTF8.self))
+        guard let value = found.first else { return nil }
+        self = value
+    }
+
+    fileprivate static func quoted(_ name: String) -> String {
+        "'\(name.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''"))'"
+    }
+
     fileprivate init?(label: String, fields: Substring.UTF8View) {
         let parts = fields.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
         guard let first = parts.first else { return nil }

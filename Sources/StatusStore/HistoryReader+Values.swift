@@ -13,20 +13,18 @@ extension HistoryReader {
         let measured = try database.rows(
             "SELECT at, measured FROM measurements WHERE server = ? AND step = ? AND at BETWEEN ? AND ? ORDER BY at",
             [try number(of: summary.server), step, summary.since, summary.until]
-        ) { row -> (time: Timestamp, values: [MeasuredValue])? in
+        ) { row -> (time: Timestamp, text: String)? in
             var columns = Columns(row)
             guard let time = columns.time(), let text = columns.visibleText() else { return nil }
-            return (time, [MeasuredValue](performanceData: text))
+            return (time, text)
         }
-        var names: [String] = []
-        for (_, values) in measured.reversed() {
-            for value in values where !names.contains(value.name) && names.count < MeasuredValue.maximumCount {
-                names.append(value.name)
-            }
+        let newest = measured.last.map { [MeasuredValue](performanceData: $0.text) } ?? []
+        guard let first = newest.first else { return }
+        let name = name.isEmpty ? first.name : name
+        let names = newest.map(\.name)
+        let series = measured.compactMap { time, text in
+            MeasuredValue(name, inPerformanceData: text).map { (time, $0) }
         }
-        guard let first = names.first else { return }
-        let name = name.isEmpty ? first : name
-        let series = measured.compactMap { time, values in values.first { $0.name == name }.map { (time, $0) } }
         let unit = series.last?.1.unit ?? ""
         summary.measured = SummaryValue(name: name, unit: unit, names: names)
         var counts = [Double](repeating: 0, count: summary.buckets.count)

@@ -17,6 +17,14 @@ import Testing
     func text(value: Double, unit: String, text: String) { #expect(MeasuredValue.text(value, unit) == text) }
 
     @Test(
+        "one value can be read from performance data without the others",
+        arguments: ["a", "b'c", "d e", "x 'a", "f", ""])
+    func named(_ name: String) {
+        let values = ["d e", "x 'a", "b'c", "a", "f="].map { MeasuredValue($0, 7, "B", warning: 9) }
+        #expect(MeasuredValue(name, inPerformanceData: values.performanceData) == values.first { $0.name == name })
+    }
+
+    @Test(
         "small changes are near",
         arguments: [
             (3.0, 3.9, "%", true), (3, 4, "%", false), (71, 78, "%", true), (71, 80, "%", false),

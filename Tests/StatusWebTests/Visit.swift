@@ -83,11 +83,11 @@ final class Visit {
         }
     }
 
-    init(_ stage: Stage) throws {
+    init(_ stage: Stage, from address: String = "127.0.0.1") throws {
         self.stage = stage
         channel = EmbeddedChannel(handler: reader, loop: stage.loop)
         try Visitor.add(to: channel, stage.site.visitors)
-        channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 80), promise: nil)
+        channel.connect(to: try SocketAddress(ipAddress: address, port: 80), promise: nil)
         stage.loop.run()
     }
 

@@ -82,6 +82,17 @@ final class TopHistory {
         }
     }
 
+    /// Whether the daemon answers; returns when it does, or no longer can.
+    func answers() async -> Bool {
+        do {
+            _ = try await connected().getCursor()
+            return true
+        } catch {
+            client = nil
+            return false
+        }
+    }
+
     /// The next changes are read even if there was no event.
     func forget() { (last, described) = (nil, nil) }
 

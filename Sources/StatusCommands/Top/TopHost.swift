@@ -21,6 +21,8 @@ struct TopHost {
     /// When it went away; nil if it has not answered yet.
     private(set) var awaySince: Timestamp?
     private var hasAnswered = false
+    /// Whether it does not answer, although it has not disconnected.
+    private(set) var isSilent = false
     private static let connecting = "connecting…"
 
     init(name: String = "", options: [String] = []) { (self.name, self.options) = (name, options) }
@@ -38,14 +40,15 @@ struct TopHost {
         return hasReturned()
     }
 
-    mutating func isAway(_ reason: String, now: Timestamp) {
+    mutating func isAway(_ reason: String, isSilent: Bool = false, now: Timestamp) {
         absence = reason
+        self.isSilent = isSilent
         if hasAnswered { awaySince = awaySince ?? now }
     }
 
     /// The daemon has answered; returns whether it was away until now.
     mutating func hasReturned() -> Bool {
-        defer { (absence, awaySince, hasAnswered) = (nil, nil, true) }
+        defer { (absence, awaySince, hasAnswered, isSilent) = (nil, nil, true, false) }
         return absence != nil
     }
 }

@@ -196,6 +196,15 @@ struct TopModel {
         }
     }
 
+    /// A host's daemon has not answered for a while, or answers again.
+    mutating func isSilent(_ host: Int, _ isSilent: Bool, now: Timestamp = TimeText.now) {
+        if isSilent, hosts[host].absence == nil {
+            hosts[host].isAway("the daemon does not answer", isSilent: true, now: now)
+        } else if !isSilent, hosts[host].isSilent, hosts[host].hasReturned() {
+            hasReturned(host)
+        }
+    }
+
     /// A request that failed meanwhile may succeed now, and levels may have changed unseen.
     private mutating func hasReturned(_ host: Int) {
         // A message may be about another host.

@@ -66,6 +66,7 @@ final class TopProgram {
             for host in addresses.indices {
                 group.addTask { await self.follow(host) }
                 group.addTask { await self.loadHistory(of: host) }
+                group.addTask { await self.askForLife(of: host) }
             }
             for try await action in actions {
                 switch action {
@@ -209,6 +210,24 @@ final class TopProgram {
             _ = try await client.silence(servers: [server.rawValue], until: TimeText.now + silenceTime, reason: nil)
         } else {
             _ = try await client.unsilence(servers: [server.rawValue])
+        }
+    }
+
+    /// Asks a host's daemon again and again whether it answers: one that hangs does not disconnect.
+    private func askForLife(of host: Int) async {
+        while !Task.isCancelled {
+            try? await EventLoop.sleep(for: Self.answerTime)
+            if model.hosts[host].absence != nil, !model.hosts[host].isSilent { continue }
+            let alarm = try? TimerSource { [weak self] in
+                self?.model.isSilent(host, true)
+                self?.redrawing?.needsDrawing()
+            }
+            alarm?.schedule(after: Self.answerTime)
+            let answers = await histories[host].answers()
+            alarm?.cancel()
+            guard answers, model.hosts[host].isSilent else { continue }
+            model.isSilent(host, false)
+            redrawing?.needsDrawing()
         }
     }
 

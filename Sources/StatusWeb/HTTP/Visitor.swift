@@ -52,6 +52,8 @@ final class Visitor: ChannelInboundHandler {
     var mayAct = false
     /// Whether it connects over a Unix socket, as only a proxy of this host can.
     private(set) var isLocal = false
+    /// The address from which it connects over TCP.
+    private(set) var address: String?
     /// What to withdraw if the visitor leaves before the answer.
     private var onLeave: (() -> Void)?
 
@@ -85,6 +87,7 @@ final class Visitor: ChannelInboundHandler {
 
     func channelActive(context: ChannelHandlerContext) {
         isLocal = context.channel.localAddress?.pathname != nil
+        address = context.channel.remoteAddress?.ipAddress
         visitors.opened(self)
     }
 

@@ -94,7 +94,7 @@ extension API {
             }
         }
         visitor.whenLeaving { for calls in all { calls.cancel() } }
-        for calls in all { site.daemon.start(calls) }
+        for calls in all { site.daemon.start(calls, for: name) }
     }
 
     private static func refreshed(_ failed: [(name: String, error: [UInt8])]) -> Response {

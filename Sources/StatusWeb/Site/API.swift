@@ -187,6 +187,9 @@ struct API {
 
     // MARK: Calls
 
+    /// Who the visitor is, as far as it is known: the address, or who a proxy says that it is.
+    var name: String { visitor.address ?? Site.user(request.head) ?? "" }
+
     func message(_ method: String, _ parameters: some JSONStructure, more: Bool = false) -> [UInt8] {
         DaemonCalls.message(MonitorInterface.qualified(method), parameters, more: more)
     }
@@ -213,7 +216,7 @@ struct API {
                 send(unavailable)
             }, eventLoop: loop)
         timer = loop.scheduleTask(in: limit) { late.value() }
-        (queue ?? site.daemon).start(calls)
+        (queue ?? site.daemon).start(calls, for: name)
     }
 
     // MARK: Failures

@@ -26,6 +26,11 @@ final class Site {
     /// The calls that read the history, for which the others do not wait.
     let histories: DaemonQueue
     private let files = PageFiles()
+    /// Events that have not been sent yet: with many streams, each system call sends those of some time.
+    private var held = ByteBuffer()
+    private var sendingHeld: Scheduled<Void>?
+    private static let fewStreams = 32
+    private static let holdTime = TimeAmount.milliseconds(50)
     /// The last snapshot: for visitors who may act, and for others.
     private var cached: (cursor: Cursor, frames: [Bool: ByteBuffer])?
     private(set) lazy var visitors = Visitors(self, limits: limits, loop: loop)
@@ -40,6 +45,7 @@ final class Site {
         (daemon, histories) = (DaemonQueue(connect), DaemonQueue(connect))
         stream.onEvent = { [unowned self] in take($0, $1) }
         stream.onConnection = { [unowned self] in
+            sendHeld()
             for visitor in visitors.streams.values { visitor.sendEvent(connectionFrame) }
         }
     }
@@ -129,6 +135,7 @@ final class Site {
 
     /// Sends the present state, and then each event.
     private func begin(_ visitor: Visitor, hasMissed: Bool) {
+        sendHeld()
         visitor.follow()
         if hasMissed { visitor.sendEvent(Self.gap) }
         sendSnapshot(to: visitor)
@@ -138,6 +145,7 @@ final class Site {
     /// Sends what came after an event, and then each event.
     private func resume(_ visitor: Visitor, after cursor: Cursor) {
         if let frames = stream.board.frames(since: cursor) {
+            sendHeld()
             visitor.follow()
             visitor.sendEvent(connectionFrame)
             for frame in frames { visitor.sendEvent(frame) }
@@ -153,12 +161,14 @@ final class Site {
             }
         }
         visitor.whenLeaving { calls.cancel() }
-        daemon.start(calls)
+        daemon.start(calls, for: visitor.address ?? "")
     }
 
     private static let gap = Frame.frame { $0.member("kind", "gap") }
 
     private func sendSnapshot(to visitor: Visitor) {
+        // What comes later must not be older.
+        sendHeld()
         // Before the first answer of the daemon there is none; it then comes to all.
         guard let snapshot = stream.board.snapshot else { return }
         // Many visitors may need the same one.
@@ -189,8 +199,23 @@ final class Site {
         // The daemon's own sign of life comes every half minute; visitors get one each second.
         case .alive: break
         case .snapshot: for visitor in visitors.streams.values { sendSnapshot(to: visitor) }
-        default: for visitor in visitors.streams.values { visitor.sendEvent(frame) }
+        default:
+            held.writeImmutableBuffer(frame)
+            if visitors.streams.count <= Self.fewStreams { return sendHeld() }
+            guard sendingHeld == nil else { return }
+            let site = NIOLoopBound(self, eventLoop: loop)
+            sendingHeld = loop.scheduleTask(in: Self.holdTime) { site.value.sendHeld() }
         }
+    }
+
+    /// Sends the events that are held, to those who followed when they happened.
+    private func sendHeld() {
+        sendingHeld?.cancel()
+        sendingHeld = nil
+        guard held.readableBytes > 0 else { return }
+        let frames = held
+        held = ByteBuffer()
+        for visitor in visitors.streams.values { visitor.sendEvent(frames) }
     }
 
     private var connectionFrame: ByteBuffer {
@@ -200,6 +225,7 @@ final class Site {
     /// A second has passed, and somebody follows events.
     func tick() {
         stream.ask()
+        sendHeld()
         let frame = connectionFrame
         for visitor in visitors.streams.values { visitor.sendSign(frame) }
     }

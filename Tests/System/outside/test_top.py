@@ -204,6 +204,22 @@ def away():
             assert "disconnected" not in shown.text()
 
 
+@test("top says that the daemon does not answer while it hangs, without a change of ages")
+def hanging():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "Signed In")
+        with top(daemon) as shown:
+            shown.shows("db: last changes", "1 server")
+            daemon.process.send_signal(signal.SIGSTOP)
+            try:
+                shown.shows("the daemon does not answer")
+            finally:
+                daemon.process.send_signal(signal.SIGCONT)
+            daemon.done("post", "db", "Signed Out")
+            shown.shows("1 server ", "Signed Out")
+            assert "does not answer" not in shown.text()
+
+
 @test("top restores the terminal after signals, a crash, and while it is suspended")
 def restored():
     with Daemon() as daemon:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """statusd-web: what it answers, and how its event streams follow the daemon."""
 
+import contextlib
 import json
 import signal
 import threading
@@ -208,3 +209,21 @@ def restarts():
         finally:
             ended.set()
         assert sum(each.result() for each in asking) > 70
+
+
+@test("web: with many streams, events come together, each once and in order, also to who comes meanwhile")
+def many_streams():
+    with Daemon(SERVERS) as daemon, Site(daemon) as site, contextlib.ExitStack() as opened, daemon.connect() as poster:
+        daemon.done("wait", "disk", "--timeout", "10s")
+        streams = [opened.enter_context(Events(site)) for _ in range(40)]
+        for stream in streams:
+            stream.next("snapshot")
+        for number in range(100):
+            poster.call("Post", {"server": "db", "text": f"text {number}"})
+            if number == 50:
+                late = opened.enter_context(Events(site))
+        for stream in streams:
+            equal([stream.next("changed")["server"]["status"]["text"] for _ in range(100)], [f"text {number}" for number in range(100)])
+        state = {server["name"]: server for server in late.next("snapshot")["servers"]}["db"]["status"]["text"]
+        known = int(state.split()[1])
+        equal([late.next("changed")["server"]["status"]["text"] for _ in range(99 - known)], [f"text {number}" for number in range(known + 1, 100)])
