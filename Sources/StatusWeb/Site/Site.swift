@@ -30,6 +30,8 @@ final class Site {
     private var held = ByteBuffer()
     private var sendingHeld: Scheduled<Void>?
     private static let fewStreams = 32
+    /// More bytes at once than a visitor has room for would look as if it did not read.
+    private static let mostHeld = 16 << 10
     private static let holdTime = TimeAmount.milliseconds(50)
     /// The last snapshot: for visitors who may act, and for others.
     private var cached: (cursor: Cursor, frames: [Bool: ByteBuffer])?
@@ -201,7 +203,7 @@ final class Site {
         case .snapshot: for visitor in visitors.streams.values { sendSnapshot(to: visitor) }
         default:
             held.writeImmutableBuffer(frame)
-            if visitors.streams.count <= Self.fewStreams { return sendHeld() }
+            if visitors.streams.count <= Self.fewStreams || held.readableBytes >= Self.mostHeld { return sendHeld() }
             guard sendingHeld == nil else { return }
             let site = NIOLoopBound(self, eventLoop: loop)
             sendingHeld = loop.scheduleTask(in: Self.holdTime) { site.value.sendHeld() }
