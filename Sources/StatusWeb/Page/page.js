@@ -52,7 +52,7 @@ const words = {
 	since: "since",
 	cell: (period, levels, changes) => `${period}: ${levels}${changes ? `; ${words.changes(changes)}` : ""}`,
 	changes: count => (count === 1 ? "1 change" : `${count} changes`),
-	strip: (name, range, share) => `${range} of ${name}${share ? `: ${share} of the known time` : ""}`,
+	strip: (name, range, share) => `${range} of ${name}${share ? `: ${share} available so far` : ""}`,
 
 	facts: {
 		description: "Description", source: "Source", group: "Group", silence: "Silence", changed: "Changed",
@@ -69,7 +69,7 @@ const words = {
 	allChanges: "All changes",
 	soFar: "so far",
 	noChanges: "Nothing is recorded for this time.",
-	noHistory: "No such server or history.",
+	noHistory: "No server or history.",
 	kinds: {
 		selected: "selected", silenced: "silenced", unsilenced: "silence ended", added: "added", removed: "removed",
 		started: "statusd started", stopped: "statusd stopped",
