@@ -11,8 +11,8 @@ extension API {
     /// Refreshes, selects or silences for a visitor whom a proxy has authenticated.
     func act() {
         guard site.settings.hasActions else {
-            let refusal = request.head.method == .POST ? Self.error("actions are off (--actions)") : nil
-            return send(refusal.map { .json($0, .forbidden) } ?? Site.notAllowed("GET, HEAD"))
+            if request.head.method != .POST { return send(Site.notAllowed("GET, HEAD")) }
+            return send(.json(Self.error("actions are off; start statusd-web with --actions"), .forbidden))
         }
         guard request.head.method == .POST else { return send(Site.notAllowed("GET, HEAD, POST")) }
         if let refusal { return send(.json(Self.error(refusal), .forbidden)) }
