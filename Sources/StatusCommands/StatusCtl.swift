@@ -14,8 +14,8 @@ enum StatusCtl {
         discussion: ExitStatus.table(Set(ExitStatus.allCases)),
         subcommands: [
             ListCommand.command, StatusCommand.command, WatchCommand.command, TopCommand.command,
-            HistoryCommand.command, SelectCommand.command, PostCommand.command, RefreshCommand.command,
-            WaitCommand.command, SilenceCommand.command, SilenceCommand.endCommand, AlertsCommand.command,
+            HistoryCommand.command, HostsCommand.command, SelectCommand.command, PostCommand.command,
+            RefreshCommand.command, WaitCommand.command, SilenceCommand.command, SilenceCommand.endCommand, AlertsCommand.command,
             MetricsCommand.command, ForgetCommand.command, ReloadCommand.command, VerifyCommand.command,
             InitCommand.command, BridgeCommand.command,
         ])

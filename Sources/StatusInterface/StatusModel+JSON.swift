@@ -8,6 +8,7 @@ extension Level: JSONEnumeration {}
 extension Phase: JSONEnumeration {}
 extension EventKind: JSONEnumeration {}
 extension ChangeKind: JSONEnumeration {}
+extension HostState: JSONEnumeration {}
 
 extension Timestamp: JSONReadable, JSONWritable {
     public init(from reader: inout JSONReader) throws(JSONError) {

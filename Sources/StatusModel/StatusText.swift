@@ -43,6 +43,9 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
         rawValue = isWhole ? visible : Self.cut(visible)
     }
 
+    /// Creates a text of this program, which must be visible and short.
+    public init(label: StaticString) { rawValue = "\(label)" }
+
     /// Creates the name of the level, for a status without a text.
     public init(of level: Level) { rawValue = level.rawValue }
 

@@ -26,7 +26,7 @@ extension Ledger {
     /// Makes a server a member of its groups, and counts it there.
     mutating func joinGroups(at place: Int) {
         records[place].groups = groups.groups(of: records[place].state.name)
-        records[place].state.group = groups.firstName(of: records[place].groups)
+        records[place].state.group = groups.firstName(of: records[place].groups) ?? records[place].definition.group
         countMember(at: place, .changed)
     }
 

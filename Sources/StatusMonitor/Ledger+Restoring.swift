@@ -23,6 +23,7 @@ extension Ledger {
             var record = Record(server, isSelected: server.state.name == memory.log.selected, shift: shift)
             let hasGrace = record.grantGrace(at: now)
             let place = records.insert(record)
+            if record.state.isOfOtherHost { restoreHost(of: place, at: now) }
             // Otherwise the next start would misread its times as times of this boot, or give it the grace again.
             if hasGrace || !memory.isOfThisBoot { _ = noteUnsaved(at: place) }
         }

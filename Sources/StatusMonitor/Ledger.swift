@@ -56,6 +56,8 @@ struct Ledger {
         /// The groups of which it is a member (``GroupTable``), and how it counts there.
         var groups: [Int] = []
         var share: Group.Share?
+        /// What its host last reported; nil for a server of this host.
+        var report: ServerReport?
         var state: ServerState
         var definition: ServerDefinition
     }
@@ -82,6 +84,8 @@ struct Ledger {
     var records = ServerTable()
     var watches = WatchTable()
     var groups = GroupTable()
+    /// The other hosts that are followed.
+    var hosts = HostTable()
     /// The readers of servers that do not exist (yet).
     var absentReaders: [ServerName: [Int]] = [:]
     var selected: ServerName?
@@ -92,6 +96,8 @@ struct Ledger {
     var unsaved: Unsaved
     /// When the next check for stale statuses is scheduled.
     var nextExpiry: Duration?
+    /// When the next check for silent hosts is scheduled.
+    var nextHostExpiry: Duration?
     /// The revision at which the selection last moved.
     var selectionRevision = 0
 
@@ -131,18 +137,24 @@ struct Ledger {
     /// Adds a server; returns nil if the name is taken.
     ///
     /// Its time to live counts from now.
-    mutating func add(_ definition: ServerDefinition, by caller: Caller? = nil, at now: Moment) -> Effects? {
+    ///
+    /// - Parameter prepare: changes the record before the event.
+    mutating func add(
+        _ definition: ServerDefinition, by caller: Caller? = nil, at now: Moment,
+        prepare: (inout Record) -> Void = { _ in }
+    ) -> Effects? {
         guard records[definition.name] == nil else { return nil }
         var state = ServerState(
             name: definition.name, description: definition.description, source: definition.source,
             phase: definition.firstPhase, message: definition.failure ?? definition.placeholder,
             isRefreshable: definition.isRefreshable)
-        state.parent = definition.parent
-        let place = records.insert(
-            Record(
-                server: Server(name: definition.name),
-                readers: absentReaders.removeValue(forKey: definition.name) ?? [], refreshedAt: now.boot, state: state,
-                definition: definition))
+        (state.parent, state.group) = (definition.parent, definition.group)
+        var record = Record(
+            server: Server(name: definition.name),
+            readers: absentReaders.removeValue(forKey: definition.name) ?? [], refreshedAt: now.boot, state: state,
+            definition: definition)
+        prepare(&record)
+        let place = records.insert(record)
         if !groups.isEmpty { joinGroups(at: place) }
         var effects = append(.added, at: place, by: caller)
         effects.expiry = noteExpiry(at: place)
@@ -157,6 +169,7 @@ struct Ledger {
         effects = effects.followed(by: append(.removed, at: place, by: caller))
         let readers = records[place].readers
         if !readers.isEmpty { absentReaders[name] = readers }
+        if records[place].report != nil { hosts.remove(name) }
         records.remove(name)
         return effects
     }
@@ -179,6 +192,7 @@ struct Ledger {
         guard let place = records.place(of: definition.name) else { throw .noSuchServer(definition.name) }
         guard isOfNewSource || records[place].definition != definition else { return nil }
         let old = records[place].state
+        if isOfNewSource, records[place].report.take() != nil { hosts.remove(definition.name) }
         records[place].redefine(definition, isOfNewSource: isOfNewSource, at: now)
         let expiry = noteExpiry(at: place)
         if records[place].state == old {

@@ -17,6 +17,8 @@ public struct ServerDefinition: Hashable, Sendable {
     public var description: String?
     /// The server without which it cannot be reached.
     public var parent: ServerName?
+    /// The group that shows it, unless it is a member of a configured one.
+    public var group: ServerName?
     /// The kind of its source: `push`, `notify` and so on.
     public var source: String
     /// The text to show until it has a status.
@@ -31,12 +33,13 @@ public struct ServerDefinition: Hashable, Sendable {
     public init(
         name: ServerName, description: String? = nil, parent: ServerName? = nil, source: String,
         placeholder: String = defaultPlaceholder, isRefreshable: Bool = false, takesPosts: Bool = true,
-        timeToLive: Duration? = nil, interval: Duration? = nil,
+        timeToLive: Duration? = nil, interval: Duration? = nil, group: ServerName? = nil,
         failure: String? = nil
     ) {
         self.name = name
         self.description = description
         self.parent = parent
+        self.group = group
         self.source = source
         self.placeholder = placeholder
         self.isRefreshable = isRefreshable

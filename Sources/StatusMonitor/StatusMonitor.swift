@@ -14,7 +14,7 @@ public final class StatusMonitor: Sendable {
 
     let clock: @Sendable () -> Moment
     let ledger: Mutex<Ledger>
-    private let onExpiry = Mutex<(@Sendable (Duration) -> Void)?>(nil)
+    let onExpiry = Mutex<(@Sendable (Duration) -> Void)?>(nil)
     private let onUnsaved = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// Creates a monitor without servers, or with the servers of an earlier run.
@@ -74,7 +74,7 @@ public final class StatusMonitor: Sendable {
     /// Adds a server; returns false if the name is taken.
     @discardableResult
     public func add(_ definition: ServerDefinition, by caller: Caller? = nil) -> Bool {
-        (try? change { ledger, now in ledger.add(definition, by: caller, at: now) }) != nil
+        change { ledger, now in ledger.add(definition, by: caller, at: now) } != nil
     }
 
     /// Removes a server, and clears the selection if it was selected.
@@ -113,7 +113,7 @@ public final class StatusMonitor: Sendable {
     ///
     /// Afterwards, a group changes together with its members.
     public func setGroups(_ rules: [ServerName: GroupRule]) {
-        _ = try? change { ledger, _ in ledger.setGroups(rules) }
+        change { ledger, _ in ledger.setGroups(rules) }
     }
 
     // MARK: Statuses
@@ -233,7 +233,8 @@ public final class StatusMonitor: Sendable {
         let due = ledger.withLock { $0.due(at: now) }
         // Schedule this first, because the effects below may request an earlier time.
         if let next = due.next { onExpiry.withLock { $0 }?(next) }
-        for name in due.names { _ = try? change { ledger, _ in ledger.expire(name, at: now) } }
+        for name in due.names { change { ledger, _ in ledger.expire(name, at: now) } }
+        loseSilentHosts(at: now)
     }
 
     // MARK: Saving
@@ -276,10 +277,10 @@ public final class StatusMonitor: Sendable {
 
     /// Changes the ledger and performs the effects; returns the revision of the change, or nil if nothing changed.
     @discardableResult
-    func change(_ body: (inout Ledger, Moment) throws(LedgerError) -> Effects?) throws(LedgerError) -> Int? {
+    func change<Failure>(_ body: (inout Ledger, Moment) throws(Failure) -> Effects?) throws(Failure) -> Int? {
         let now = clock()
         return perform(
-            ifAny: try ledger.withLock { ledger throws(LedgerError) in
+            ifAny: try ledger.withLock { ledger throws(Failure) in
                 guard var effects = try body(&ledger, now) else { return nil }
                 if ledger.groups.isDue { ledger.settleGroups(into: &effects, at: now) }
                 return effects

@@ -36,7 +36,9 @@ struct FollowedServers {
     /// Begins with no servers, or with the servers of an earlier run.
     init(restored: StoreContents) {
         guard restored.memory != nil else { return }
-        leftovers = Leftovers(sources: restored.sources)
+        // Those of other hosts are followed as long as any are.
+        let ofOthers = Set(restored.memory?.servers.lazy.map(\.state).filter(\.isOfOtherHost).map(\.name) ?? [])
+        leftovers = Leftovers(sources: restored.sources.filter { !ofOthers.contains($0.key) })
         // A selection is kept until the configuration selects another server.
         configuration.select = restored.configuredSelection
         hasSelected = true

@@ -28,7 +28,7 @@ extension ServerRegistry {
         if let failure = failure(of: name) {
             return .invalidStatus(reason: "\(name) cannot be followed: \(failure)")
         }
-        let source = configuration.servers[name]?.source?.key ?? "elsewhere"
+        let source = configuration.servers[name]?.source?.key ?? (try? monitor.state(of: name))?.source ?? "elsewhere"
         return .invalidStatus(
             reason: "the status of \(name) comes from \(source); only servers with “push” or “notify” accept posts")
     }
@@ -42,15 +42,17 @@ extension ServerRegistry {
                     “statusctl reload”
                     """)
         }
-        let limit = configuration.limits.servers
-        guard servers.unconfigured.count < limit else {
-            throw MonitorError.limitReached(limit: "servers", value: limit)
+        guard room > 0 else {
+            throw MonitorError.limitReached(limit: "servers", value: configuration.limits.servers)
         }
         servers.unconfigured.insert(name)
         sources.openSocket(of: name)
         monitor.add(ServerDefinition(name: name, source: FollowedServers.unconfiguredSource.key), by: caller)
         selectFirst()
     }
+
+    /// The number of servers that clients and other hosts may still add.
+    private var room: Int { configuration.limits.servers - servers.unconfigured.count - monitor.reportedServerCount }
 
     /// Removes a server that is not configured.
     func forget(_ name: ServerName, by caller: Caller? = nil) throws {
@@ -60,10 +62,32 @@ extension ServerRegistry {
         if let leftovers = servers.leftovers, leftovers.sources[name] != nil, let file = leftovers.file {
             throw MonitorError.isConfigured(server: name.rawValue, file: file)
         }
-        guard servers.unconfigured.remove(name) != nil else { throw LedgerError.noSuchServer(name) }
+        let isOfOther = (try? monitor.state(of: name))?.isOfOtherHost == true
+        guard servers.unconfigured.remove(name) != nil || isOfOther else { throw LedgerError.noSuchServer(name) }
         // The configured server is selected again if it comes back.
         if name == configuration.select, (try? monitor.selectedState().name) == name { servers.hasSelected = false }
         sources.remove(name, by: caller)
+    }
+
+    // MARK: Other hosts
+
+    /// Takes what another host says of itself; nil if it is gone.
+    func report(_ report: HostReport?, of host: ServerName) throws {
+        guard host.isHost else {
+            throw MonitorError.reportRefused(reason: "“\(host)” is no name of a host, which has neither “@” nor “:”")
+        }
+        do throws(HostReportError) { try monitor.report(report, of: host) } catch { throw MonitorError(error) }
+        selectFirst()
+    }
+
+    /// Takes the state of a server on another host.
+    func report(_ state: ServerState, of host: ServerName, epoch: Int) throws {
+        do throws(HostReportError) {
+            try monitor.report(state, of: host, epoch: epoch, limit: room)
+        } catch .full {
+            throw MonitorError.limitReached(limit: "servers", value: configuration.limits.servers)
+        } catch { throw MonitorError(error) }
+        selectFirst()
     }
 
     // MARK: Refreshes

@@ -19,6 +19,8 @@ final class ServerRegistry {
     var servers: FollowedServers
     /// The users and groups that may call methods that change something.
     private(set) var access = AccessPolicy()
+    /// The user who may report servers of other hosts; nil if none are followed, or there is no such user.
+    private(set) var reporter: UInt32?
 
     var configuration: Configuration { servers.configuration }
 
@@ -50,7 +52,7 @@ final class ServerRegistry {
         var reply = plan.reply
         let wereFailed = servers.leftovers?.file != nil
         servers = plan.servers
-        access = plan.read.accounts.access
+        (access, reporter) = (plan.read.accounts.access, plan.read.accounts.reporter)
         sources.prepare(configuration.limits.checks, plan.read.accounts)
         let inherited = plan.renamed.compactMap { former, present in
             (try? monitor.state(of: former)).flatMap { state in state.isCurrent ? (present, state.status) : nil }

@@ -70,7 +70,9 @@ final class ServerSources {
     // MARK: Configured servers
 
     func add(_ name: ServerName, _ server: ServerConfiguration) {
-        monitor.add(server.definition(name: name, failure: start(server, of: name, predecessor: nil)))
+        let definition = server.definition(name: name, failure: start(server, of: name, predecessor: nil))
+        // The name may be one of another host's server.
+        if !monitor.add(definition) { try? monitor.redefine(definition, isOfNewSource: true) }
     }
 
     /// Continues with a server that the monitor has restored.

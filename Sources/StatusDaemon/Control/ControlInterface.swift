@@ -60,10 +60,14 @@ final class ControlInterface: MonitorService {
     /// The option `reads` of the interface lists the methods that everyone may call.
     func admit(_ call: VarlinkCall) throws {
         if call.onlyReads || registry.access.allows(user: call.userID) { return }
+        if Self.reports.contains(call.method), call.userID == registry.reporter { return }
         guard registry.access.allows(call.caller) else {
             throw MonitorError.service(.permissionDenied)
         }
     }
+
+    /// The methods that the user of statusd-mqtt may call.
+    private static let reports: Set = ["ReportHost", "ReportServer", "EndReport"]
 
     /// The error reply for an error of any type; without one, the connection is closed, and the error is logged.
     func failure(for error: any Error) -> MonitorError? {

@@ -10,11 +10,15 @@ public struct Accounts: Sendable {
 
     /// The group whose members may make changes, like root and the daemon's user.
     private static let groupName = "statusd"
+    /// The user of statusd-mqtt.service.
+    private static let reporterName = "statusd-mqtt"
 
     /// The failed lookups, with their reasons.
     public private(set) var failures: [String] = []
     /// The processes that may make changes: those of root, the daemon's user and the group `statusd`.
     public private(set) var access = AccessPolicy()
+    /// The user who may report servers of other hosts; nil if none are followed, or there is no such user.
+    public private(set) var reporter: UInt32?
     private var group: UInt32?
     private var users: [String: UInt32] = [:]
     /// Why the IDs of these users are not known.
@@ -26,12 +30,15 @@ public struct Accounts: Sendable {
     /// Looks up the group `statusd` and the users that sources need; may block.
     ///
     /// If a database does not answer, the value from `before` is used, so that no user loses a permission.
+    ///
+    /// - Parameter followsHosts: whether servers of other hosts are followed.
     package init(
-        of sources: some Sequence<AnySourceSettings>, before: Accounts, user: LookUp = UserDatabase.user,
-        group: LookUp = UserDatabase.group(named:)
+        of sources: some Sequence<AnySourceSettings>, followsHosts: Bool = false, before: Accounts,
+        user: LookUp = UserDatabase.user, group: LookUp = UserDatabase.group(named:)
     ) {
         self.group = try? lookUp(Self.groupName, before: before.group, in: group)
         if let group = self.group { access = AccessPolicy(groups: [group]) }
+        if followsHosts { reporter = try? lookUp(Self.reporterName, before: before.reporter, in: user) }
         for case .user(let name) in sources.lazy.flatMap(\.base.requirements) where users[name] == nil {
             do throws(IOError) {
                 users[name] = try lookUp(name, before: before.users[name], in: user)

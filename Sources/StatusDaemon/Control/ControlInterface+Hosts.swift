@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusInterface
+import StatusModel
+import StatusMonitor
+import Varlink
+
+/// Other hosts, and the reports of their servers.
+extension ControlInterface {
+    func hosts(_ call: MonitorCall<HostsReply>) {
+        var hasBegun = false
+        var names = monitor.hostNames[...]
+        call.reply(inPieces: { [monitor] writer in
+            if !hasBegun { writer.beginArray("hosts") }
+            hasBegun = true
+            for host in names.prefix(EventStream.serversPerPiece).compactMap({ monitor.host($0) }) {
+                writer.value(MonitorInterface.Host(host))
+            }
+            names = names.dropFirst(EventStream.serversPerPiece)
+            if names.isEmpty { writer.endArray() }
+            return !names.isEmpty
+        })
+    }
+
+    func reportHost(_ parameters: ReportHostParameters, _ call: MonitorCall<NoMembers>) throws {
+        let report = parameters.state.map { state in
+            HostReport(
+                state: state, epoch: parameters.epoch, machine: parameters.machine.map(Self.label),
+                version: parameters.version.map(Self.label),
+                clockDifference: parameters.clockDifference.map { .milliseconds($0) })
+        }
+        try registry.report(report, of: parameters.host)
+        call.reply()
+    }
+
+    func reportServer(_ parameters: ReportServerParameters, _ call: MonitorCall<NoMembers>) throws {
+        guard var state = parameters.server else {
+            monitor.removeReported(parameters.name, of: parameters.host)
+            return call.reply()
+        }
+        state.name = parameters.name
+        state.limitTexts()
+        try registry.report(state, of: parameters.host, epoch: parameters.epoch)
+        call.reply()
+    }
+
+    func endReport(_ call: MonitorCall<EndReportReply>) {
+        call.reply(EndReportReply(removed: monitor.endReportPass().map(\.rawValue)))
+    }
+
+    /// A short line of another host.
+    private static func label(_ text: String) -> String { VisibleText.excerpt(text, bytes: longestLabel) }
+
+    private static let longestLabel = 64
+}
+
+extension ServerState {
+    /// Cuts what another host says of a server to what a server of this host may say.
+    fileprivate mutating func limitTexts() {
+        (description, message) = (description.flatMap(Self.line), message.flatMap(Self.line))
+        values = values.prefix(MeasuredValue.maximumCount).filter { value in
+            [value.name, value.unit].allSatisfy { $0.utf8.count <= MeasuredValue.maximumBytes }
+        }
+        if let silence, silence.reason?.utf8.count ?? 0 > Silence.longestReason {
+            self.silence = Silence(since: silence.since, until: silence.until)
+        }
+        if phase == .loaded, status == nil { phase = .empty }
+    }
+
+    private static func line(_ text: String) -> String? { StatusText(fitting: text)?.rawValue }
+}
+
+extension MonitorInterface.Host {
+    init(_ host: Host) {
+        self.init(
+            name: host.name.rawValue, state: host.state, since: host.since.description,
+            heardAt: host.heardAt.description, clockDifference: host.clockDifference.map { Int($0 / .milliseconds(1)) },
+            version: host.version, servers: host.servers, worst: host.worst)
+    }
+}
+
+extension MonitorError {
+    init(_ error: HostReportError) {
+        switch error {
+        case .noSuchHost(let host): self = .noSuchHost(host: host.rawValue)
+        case .otherMachine(let host): self = .otherMachine(host: host.rawValue)
+        case .nameTooLong(let name, let host):
+            self = .reportRefused(
+                reason: "\(name)@\(host) is longer than \(ServerName.maximumLength) bytes; shorten one of the names")
+        case .isLocal(let name):
+            self = .reportRefused(reason: "\(name) is a server of this host; rename it, or do not follow that one")
+        case .tooManyServers(let host, let limit):
+            self = .reportRefused(reason: "\(host) has more than \(limit) servers")
+        case .full(let limit): self = .limitReached(limit: "servers", value: limit)
+        }
+    }
+}
