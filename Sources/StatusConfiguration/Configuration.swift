@@ -18,6 +18,8 @@ public struct Configuration: Equatable, Sendable {
     public var history = HistoryLimits()
     /// Who is told about problems, by name.
     public var receivers: [String: ReceiverConfiguration] = [:]
+    /// What statusd-mqtt publishes and follows; nil if it does nothing.
+    public var mqtt: MQTTSettings?
 
     /// The new names of servers that were renamed, by their former names.
     ///

@@ -119,6 +119,7 @@ private struct FragmentMerger {
     private let former: UsableFiles
     private var usable = UsableFiles()
     private var configuration = Configuration()
+    private var mqttOrigin: Origin?
     private var defaults = ServerOptions()
     private var drafts: [ServerName: ServerDraft] = [:]
     private var problems: [Problem] = []
@@ -162,6 +163,15 @@ private struct FragmentMerger {
         for (limit, value) in fragment.limits { configuration.limits[keyPath: limit] = value }
         if let keep = fragment.history.keep { configuration.history.keep = keep }
         if let changes = fragment.history.changes { configuration.history.changes = changes }
+        if let (settings, origin) = fragment.mqtt {
+            if configuration.mqtt != nil, let former = mqttOrigin {
+                problems.append(
+                    Problem(
+                        .warning, at: origin,
+                        reason: "“mqtt” replaces the whole section at \(former); remove one of them"))
+            }
+            (configuration.mqtt, mqttOrigin) = (settings, origin)
+        }
         for (name, receiver) in fragment.receivers {
             if let former = configuration.receivers.updateValue(receiver, forKey: name) {
                 problems.append(

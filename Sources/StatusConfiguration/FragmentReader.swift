@@ -13,6 +13,7 @@ struct Fragment: Sendable {
     var defaults = ServerOptions()
     var limits: [(path: any WritableKeyPath<Limits, Int> & Sendable, value: Int)] = []
     var history: (keep: Duration?, changes: Int?) = (nil, nil)
+    var mqtt: (settings: MQTTSettings?, origin: Origin)?
     var receivers: [(name: String, receiver: ReceiverConfiguration)] = []
     var servers: [(name: ServerName, draft: ServerDraft)] = []
     var problems: [Problem] = []
@@ -77,6 +78,7 @@ struct FragmentReader {
         case "limits": try readLimits(value)
         case "history": try readHistory(value)
         case "alerts": try readAlerts(value)
+        case "mqtt": try readMQTT(value, at: key)
         case "servers": try readServers(value)
         default: try readUnknown(key, value)
         }
@@ -87,7 +89,7 @@ struct FragmentReader {
         do throws(Problem) { try body(&self) } catch { fragment.errors.append(error) }
     }
 
-    private static let keys = ["select", "accept", "defaults", "limits", "history", "alerts", "servers"]
+    private static let keys = ["select", "accept", "defaults", "limits", "history", "alerts", "mqtt", "servers"]
 
     /// Reports an unknown key.
     ///
@@ -174,6 +176,12 @@ struct FragmentReader {
             reader.fragment.receivers.append(try receiverReader.read(key, value))
             reader.fragment.problems += receiverReader.problems
         }
+    }
+
+    private mutating func readMQTT(_ node: YAMLNode, at key: YAMLNode) throws(Problem) {
+        var mqttReader = MQTTReader(reader)
+        fragment.mqtt = (try mqttReader.read(node), reader.origin(of: key))
+        fragment.problems += mqttReader.problems
     }
 
     /// The former name of the limit `files`, which is still accepted.

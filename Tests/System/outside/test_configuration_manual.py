@@ -14,7 +14,7 @@ PROJECT = pathlib.Path(__file__).resolve().parents[3]
 MANUAL = PROJECT / "packaging" / "man" / "statusd.yaml.5.md"
 INSTALLED = PROJECT / "packaging" / "statusd.yaml"
 
-PLACES = {"Top level": (), "Sources": ("server",), "Options of a server": ("server",), "Alerts": ("alerts",), "Limits": ("limits",), "History": ("history",)}
+PLACES = {"Top level": (), "Sources": ("server",), "Options of a server": ("server",), "Alerts": ("alerts",), "MQTT": ("mqtt",), "Limits": ("limits",), "History": ("history",)}
 """The headings below which settings are, and the mapping that has their keys: `server` is an entry of `servers`, `alerts` of `alerts`."""
 
 PLACEHOLDER = ("server", "placeholder")
@@ -32,7 +32,7 @@ def sections(text):
         level, name = heading.split(" ", 1)
         if level == "##":
             place = PLACES.get(name)
-            if place in (("limits",), ("history",), ("alerts",)):
+            if place in (("limits",), ("history",), ("alerts",), ("mqtt",)):
                 found[place] = body
         elif place is not None and name.startswith("`"):
             # “`keep` in `history`”, or “`select`”
@@ -94,6 +94,7 @@ def known_keys(daemon):
     for section in ("limits", "history"):
         found |= {(section, key) for key in known(f"{section}: {{ x: 1 }}\n")}
     found |= {("alerts", key) for key in known("alerts: { a: { run: [/bin/true], x: 1 } }\n")}
+    found |= {("mqtt", key) for key in known("mqtt: { broker: mqtt://a, x: 1 }\n")}
     found |= {("server", "alert", key) for key in known("servers: { a: { push: true, alert: { x: 1 } } }\n")}
     entry = known("servers: { a: { push: true, x: 1 } }\n")
     equal(set(known("servers: { a: { x: 1 } }\n")), set(kinds) | set(entry))
@@ -262,7 +263,11 @@ def defaults_in_code():
     numbers[("alerts", "batch")] = (PROJECT / "Sources/StatusAlerts/AlertSettings.swift").read_text()
     numbers[("alerts", "timeout")] = (PROJECT / "Sources/StatusConfiguration/ReceiverReader.swift").read_text()
     definition = (PROJECT / "Sources/StatusMonitor/ServerDefinition.swift").read_text()
+    mqtt = (PROJECT / "Sources/StatusConfiguration/MQTTSettings.swift").read_text()
     texts = {
+        ("mqtt", "publish"): {'["*"]': "all"}[re.search("var publish = (.*)", mqtt)[1]],
+        ("mqtt", "follow"): {"[]": "false"}[re.search(r"var follow: \[FollowPattern\] = (.*)", mqtt)[1]],
+        ("mqtt", "discovery"): {"Discovery?": "false"}[re.search("var discovery: (.*)", mqtt)[1]],
         ("accept",): {"false": "configured", "true": "any"}[re.search("var acceptsAny = (.*)", configuration_type)[1]],
         PLACEHOLDER: re.search('defaultPlaceholder = "(.*)"', definition)[1],
     }

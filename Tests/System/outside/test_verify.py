@@ -67,6 +67,16 @@ MISTAKES = {
 }
 """Possible entries of a server, and verify's message about each."""
 
+MQTT_MISTAKES = {
+    "[a]": "“mqtt” must be a mapping", "{ user: a }": "“mqtt” needs “broker”", "{ broker: [] }": "1 to 16 URLs", "{ broker: mq1.example:1883 }": "must be the URL of a broker",
+    "{ broker: https://a }": "must be the URL of a broker", "{ broker: mqtt://a:70000 }": "with a port from 1 to 65535", "{ broker: mqtts://me:secret@a }": "must not contain a user; write “user: NAME”",
+    "{ broker: mqtt://a, host: -a }": "invalid host name “-a”: it must start with a letter or digit", "{ broker: mqtt://a, publish: [] }": "“publish” must not be empty; write false for none",
+    "{ broker: mqtt://a, publish: web }": "“publish” must be all, false, or a list", "{ broker: mqtt://a, publish: [a b] }": "invalid pattern “a b” in “publish”",
+    "{ broker: mqtt://a, follow: true }": "“follow” must be false, or a list of hosts", "{ broker: mqtt://a, follow: ['@web1'] }": "invalid pattern “@web1” in “follow”",
+    "{ broker: mqtt://a, discovery: homie }": "“discovery” must be homeassistant or false", "{ broker: mqtt://a, folow: [b] }": "unknown key “folow” in “mqtt”; did you mean “follow”?",
+}
+"""Possible sections `mqtt`, and verify's message about each."""
+
 WARNINGS = {
     "push: true, interval: 1s": "does not apply to “push”", "unit: a, ttl: 1h": "does not apply to “unit”", "units: failed, ttl: 1h": "does not apply to “units”",
     "exec: [/bin/true], runtime: 1h": "it applies to unit and units",
@@ -106,6 +116,15 @@ def mistakes():
             contains(problem(daemon, options, "error"), part)
         for options, part in WARNINGS.items():
             contains(problem(daemon, options, "warning"), part)
+
+
+@test("each error in the section mqtt is reported with file and line")
+def mqtt_mistakes():
+    with Daemon("servers: {}\n", start=False) as daemon:
+        for section, part in MQTT_MISTAKES.items():
+            daemon.file.write_text(f"servers: {{}}\nmqtt: {section}\n")
+            contains(one_sentence(daemon.ctl("verify", daemon.file), 78), f"error: {daemon.file}:2: ", part)
+            assert "secret" not in daemon.ctl("verify", daemon.file).err, section
 
 
 @test("a server with an invalid entry is failed until it is corrected; the others are followed")
