@@ -166,7 +166,8 @@ let package = Package(
                 "EventLoopIO", "TestSupport", "Varlink", "VarlinkDescription", "VarlinkGeneration", logging,
             ],
             plugins: ["VarlinkGeneratorPlugin"]),
-        .testTarget(name: "VarlinkTests", dependencies: ["StatusPlatform", "EventLoopIO", "Varlink", logging]),
+        .testTarget(
+            name: "VarlinkTests", dependencies: ["StatusPlatform", "EventLoopIO", "TestSupport", "Varlink", logging]),
         .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"]),
         .target(
             name: "AlertHistories", dependencies: ["StatusModel", "StatusAlerts"],

@@ -15,8 +15,8 @@ enum StatusCtl {
         subcommands: [
             ListCommand.command, StatusCommand.command, WatchCommand.command, TopCommand.command,
             HistoryCommand.command, HostsCommand.command, SelectCommand.command, PostCommand.command,
-            RefreshCommand.command, WaitCommand.command, SilenceCommand.command, SilenceCommand.endCommand, AlertsCommand.command,
-            MetricsCommand.command, ForgetCommand.command, ReloadCommand.command, VerifyCommand.command,
+            RefreshCommand.command, WaitCommand.command, SilenceCommand.command, SilenceCommand.endCommand,
+            AlertsCommand.command, MetricsCommand.command, ForgetCommand.command, ReloadCommand.command, VerifyCommand.command,
             InitCommand.command, BridgeCommand.command,
         ])
 

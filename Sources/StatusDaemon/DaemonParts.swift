@@ -104,6 +104,7 @@ final class DaemonParts {
             service.limits = VarlinkService.Limits(read.configuration.limits)
             keeper?.apply(read.configuration.history)
             alerts.apply()
+            control.settingsMayDiffer()
             reporter.configuration = .taken(errors: read.errorCount)
         }
     }

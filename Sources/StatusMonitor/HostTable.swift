@@ -93,7 +93,8 @@ final class ServerReport: Sendable {
     let isStale: Bool
     let silence: Silence?
 
-    init(epoch: Int, revision: Int, pass: Int, isStale: Bool, silence: Silence?) {
+    /// Creates a report; by default, one that is older than any other.
+    init(epoch: Int = -1, revision: Int = -1, pass: Int = -1, isStale: Bool = false, silence: Silence? = nil) {
         (self.epoch, self.revision, self.pass) = (epoch, revision, pass)
         (self.isStale, self.silence) = (isStale, silence)
     }

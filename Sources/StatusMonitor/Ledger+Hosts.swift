@@ -4,9 +4,9 @@ import StatusModel
 
 /// What other hosts report.
 ///
-/// Reports may come late, twice, or in another order. Of two reports of a host, the one with the lower epoch is dropped;
-/// of two reports of a server, the one with the lower epoch, or else the lower revision. A server is current only while
-/// its host is ready in the epoch in which the server was reported.
+/// Reports may come late, twice, or in another order. Of two reports of a host, the one with the lower epoch is
+/// dropped; of two reports of a server, the one with the lower epoch, or else the lower revision. A server is current
+/// only while its host is ready in the epoch in which the server was reported.
 extension Ledger {
     // MARK: Hosts
 
@@ -115,12 +115,15 @@ extension Ledger {
             name: name, description: state.description,
             parent: state.parent.flatMap { ServerName($0, on: host) } ?? host, source: Host.source,
             takesPosts: false, group: state.group.flatMap { ServerName($0, on: host) } ?? host)
+        var effects = Effects(revision: log.latest)
         if records.place(of: name) == nil {
             guard hosts.entries[host]?.servers.count ?? 0 < HostTable.maximumServers else {
                 throw .tooManyServers(host, limit: HostTable.maximumServers)
             }
             guard limit > 0 else { throw .full(limit: limit) }
-            return add(definition, state, of: host, epoch: epoch, at: now)
+            if let addition = add(definition, at: now) { effects = addition }
+            hosts.insert(name, of: host)
+            if let place = records.place(of: name) { records[place].report = ServerReport() }
         }
         guard let place = records.place(of: name) else { return nil }
         guard let last = records[place].report else { throw .isLocal(name) }
@@ -128,11 +131,11 @@ extension Ledger {
         guard isKnown || (epoch, state.revision) > (last.epoch, last.revision) else { return nil }
         records[place].note(state, epoch: epoch, pass: hosts.pass)
         if isKnown { return nil }
-        var effects = Effects(revision: log.latest)
         let old = records[place].state
-        if state.silence != last.silence, state.silence != old.silence {
-            records[place].state.silence = records[place].report?.silence
-            effects = append(state.silence == nil ? .unsilenced : .silenced, at: place)
+        let silence = records[place].report?.silence
+        if silence != last.silence, silence != old.silence {
+            records[place].state.silence = silence
+            effects = effects.followed(by: append(silence == nil ? .unsilenced : .silenced, at: place))
         }
         let before = records[place].state
         let isNewGroup = records[place].definition.group != definition.group
@@ -142,19 +145,6 @@ extension Ledger {
         guard records[place].state != before else { return effects }
         let isChange = !records[place].state.isLike(before)
         return effects.followed(by: append(isChange ? .changed : .updated, at: place))
-    }
-
-    /// Adds a server of a host, with its state, as one event.
-    private mutating func add(
-        _ definition: ServerDefinition, _ state: ServerState, of host: ServerName, epoch: Int, at now: Moment
-    ) -> Effects? {
-        let (pass, isCurrent) = (hosts.pass, hosts.isCurrent(epoch, of: host))
-        hosts.insert(definition.name, of: host)
-        return add(definition, at: now) { record in
-            record.note(state, epoch: epoch, pass: pass)
-            record.state.silence = record.report?.silence
-            record.show(state, isCurrent: isCurrent)
-        }
     }
 
     /// Removes a server that its host does not have any more; returns nil if it is not known.
@@ -238,8 +228,7 @@ extension Ledger {
         if state.name.host != nil {
             hosts.insert(state.name, of: host)
             records[place].definition.group = state.group
-            records[place].report = ServerReport(
-                epoch: -1, revision: -1, pass: -1, isStale: false, silence: state.silence)
+            records[place].report = ServerReport(silence: state.silence)
         } else {
             let wasLost = state.status?.level == .critical
             hosts.entries[host]?.report.state = state.phase == .failed ? .stopped : wasLost ? .lost : .ready

@@ -137,24 +137,18 @@ struct Ledger {
     /// Adds a server; returns nil if the name is taken.
     ///
     /// Its time to live counts from now.
-    ///
-    /// - Parameter prepare: changes the record before the event.
-    mutating func add(
-        _ definition: ServerDefinition, by caller: Caller? = nil, at now: Moment,
-        prepare: (inout Record) -> Void = { _ in }
-    ) -> Effects? {
+    mutating func add(_ definition: ServerDefinition, by caller: Caller? = nil, at now: Moment) -> Effects? {
         guard records[definition.name] == nil else { return nil }
         var state = ServerState(
             name: definition.name, description: definition.description, source: definition.source,
             phase: definition.firstPhase, message: definition.failure ?? definition.placeholder,
             isRefreshable: definition.isRefreshable)
         (state.parent, state.group) = (definition.parent, definition.group)
-        var record = Record(
-            server: Server(name: definition.name),
-            readers: absentReaders.removeValue(forKey: definition.name) ?? [], refreshedAt: now.boot, state: state,
-            definition: definition)
-        prepare(&record)
-        let place = records.insert(record)
+        let place = records.insert(
+            Record(
+                server: Server(name: definition.name),
+                readers: absentReaders.removeValue(forKey: definition.name) ?? [], refreshedAt: now.boot, state: state,
+                definition: definition))
         if !groups.isEmpty { joinGroups(at: place) }
         var effects = append(.added, at: place, by: caller)
         effects.expiry = noteExpiry(at: place)

@@ -31,8 +31,8 @@ extension StatusMonitor {
         change { ledger, _ in ledger.removeReported(server, of: host) }
     }
 
-    /// Ends a pass, in which all hosts and servers were reported; returns what was removed, because it was in neither of
-    /// the last two passes.
+    /// Ends a pass, in which all hosts and servers were reported; returns what was removed, because it was in neither
+    /// of the last two passes.
     public func endReportPass() -> [ServerName] {
         let gone = ledger.withLock { $0.endPass() }
         remove(gone)

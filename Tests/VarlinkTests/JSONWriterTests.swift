@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 import Varlink
 
@@ -68,18 +69,6 @@ struct JSONWriterTests {
             let read = try JSONReader.read(writer.bytes) { reader throws(JSONError) in try JSONValue(from: &reader) }
             #expect(read == value)
         }
-    }
-}
-
-/// A small generator whose numbers are the same on every run.
-struct SeededRandom: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }
 

@@ -77,7 +77,9 @@ final class ReadingThread {
             var loaded = try ConfigurationLoader(location: location).load(after: former?.files ?? UsableFiles())
             if hasExecutor { loaded.warnOfHiddenArguments() }
             let accounts = Accounts(
-                of: loaded.configuration.servers.values.compactMap(\.source), before: former?.accounts ?? Accounts())
+                of: loaded.configuration.servers.values.compactMap(\.source),
+                followsHosts: loaded.configuration.mqtt?.follow.isEmpty == false,
+                before: former?.accounts ?? Accounts())
             return .success(ReadConfiguration(loaded, accounts, warnings: lacks(loaded.configuration)))
         } catch {
             return .failure(Failure(code: .configuration, problem: error))

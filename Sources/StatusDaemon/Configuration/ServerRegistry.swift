@@ -77,6 +77,10 @@ final class ServerRegistry {
                     file: origin.file, line: origin.line, server: name.rawValue,
                     reason: "cannot be followed: \(reason)"))
         }
+        if configuration.mqtt?.follow.isEmpty ?? true {
+            reply.removed += monitor.removeHosts().map(\.rawValue)
+            reply.removed.sort()
+        }
         monitor.setGroups(configuration.groups)
         if let successor = plan.successor { _ = try? monitor.select(successor) }
         selectFirst()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StatusConfiguration
 import StatusInterface
 import StatusModel
 import StatusMonitor
@@ -48,6 +49,24 @@ extension ControlInterface {
         call.reply(EndReportReply(removed: monitor.endReportPass().map(\.rawValue)))
     }
 
+    func getMQTT(_ call: MonitorCall<GetMQTTReply>) throws {
+        guard call.wantsMore else { throw MonitorError.service(.expectedMore) }
+        var last: MQTTSettings??
+        let id = ObjectIdentifier(call.untyped)
+        let stream = call.stream(
+            { [registry] in
+                let settings = registry.configuration.mqtt
+                if last == .some(settings) { return nil }
+                last = .some(settings)
+                return GetMQTTReply(mqtt: settings.map { MonitorInterface.MQTT($0) })
+            }, onClose: { self.settingsStreams[id] = nil })
+        settingsStreams[id] = stream
+        stream.wake()
+    }
+
+    /// Called after each reload.
+    func settingsMayDiffer() { for stream in settingsStreams.values { stream.wake() } }
+
     /// A short line of another host.
     private static func label(_ text: String) -> String { VisibleText.excerpt(text, bytes: longestLabel) }
 
@@ -76,6 +95,14 @@ extension MonitorInterface.Host {
             name: host.name.rawValue, state: host.state, since: host.since.description,
             heardAt: host.heardAt.description, clockDifference: host.clockDifference.map { Int($0 / .milliseconds(1)) },
             version: host.version, servers: host.servers, worst: host.worst)
+    }
+}
+
+extension MonitorInterface.MQTT {
+    init(_ settings: MQTTSettings) {
+        self.init(
+            broker: settings.brokers.map(\.description), host: settings.host, publish: settings.publish,
+            follow: settings.follow.map(\.description), user: settings.user, discovery: settings.discovery?.rawValue)
     }
 }
 

@@ -30,6 +30,8 @@ final class ControlInterface: MonitorService {
             scheduleKeepAlive()
         }
     }
+    /// The streams of the section `mqtt`.
+    var settingsStreams: [ObjectIdentifier: MethodStream<GetMQTTReply, MonitorError>] = [:]
     private var keepAlive: TimerSource?
     private var isKeepAliveScheduled = false
 

@@ -14,7 +14,8 @@ enum MonitorFuzzing {
         MonitorInterface.WaitParameters.self, MonitorInterface.ReloadParameters.self,
         MonitorInterface.HistoryParameters.self, MonitorInterface.SummaryParameters.self,
         MonitorInterface.SilenceParameters.self, MonitorInterface.UnsilenceParameters.self,
-        MonitorInterface.TestAlertsParameters.self,
+        MonitorInterface.TestAlertsParameters.self, MonitorInterface.ReportHostParameters.self,
+        MonitorInterface.ReportServerParameters.self,
     ]
 
     private static let replies: [any JSONStructure.Type] = [
@@ -23,7 +24,8 @@ enum MonitorFuzzing {
         MonitorInterface.WaitReply.self, MonitorInterface.ReloadReply.self, MonitorInterface.GetCursorReply.self,
         MonitorInterface.HistoryReply.self, MonitorInterface.SummaryReply.self, MonitorInterface.SilenceReply.self,
         MonitorInterface.UnsilenceReply.self, MonitorInterface.AlertsReply.self,
-        MonitorInterface.TestAlertsReply.self,
+        MonitorInterface.TestAlertsReply.self, MonitorInterface.HostsReply.self, MonitorInterface.GetMQTTReply.self,
+        MonitorInterface.EndReportReply.self,
     ]
 
     /// Reads the parameters of a call as those of every method.

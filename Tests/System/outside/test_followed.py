@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers of other hosts, as statusd-mqtt reports them."""
+
+import json
+
+from harness.daemon import Daemon
+from harness.expect import contains, equal, eventually, one_sentence
+from harness.runner import test
+from harness.varlink import VarlinkError
+
+CONFIGURATION = """\
+mqtt: { broker: mqtt://127.0.0.1, publish: false, follow: ["*"] }
+servers:
+  local: { push: true }
+"""
+
+
+def server(name, text="up", level="ok", revision=1, **members):
+    """The state of a server on its host."""
+    time = "2026-11-30T00:00:00.000Z"
+    status = {"text": text, "level": level, "changedAt": time, "levelChangedAt": time, "updatedAt": time}
+    return {"name": name, "description": None, "source": "unit", "phase": "loaded", "status": status, "message": None,
+            "stale": False, "refreshable": True, "refreshing": False, "selected": True, "revision": revision, **members}
+
+
+def report_host(connection, state="ready", epoch=1, host="web1", **parameters):
+    connection.call("ReportHost", {"host": host, "state": state, "epoch": epoch, "machine": "m1", **parameters})
+
+
+def report(connection, name, *status, epoch=1, host="web1", **members):
+    connection.call("ReportServer", {"host": host, "name": name, "epoch": epoch, "server": server(name, *status, **members)})
+
+
+@test("a server of another host is a server for select, status, watch, wait, list and history, and cannot be refreshed or posted")
+def followed():
+    with Daemon(CONFIGURATION) as daemon, daemon.connect() as reporter:
+        report_host(reporter, version="0.1.0", clockDifference=7_200_000)
+        report(reporter, "db", "slow", "warning")
+        daemon.done("select", "db@web1")
+        contains(daemon.ctl("status").out, "db@web1", "slow")
+        contains(daemon.done("list"), "db@web1", "slow", "web1", "ready")
+        contains(one_sentence(daemon.ctl("refresh", "db@web1"), 5), "db@web1")
+        contains(one_sentence(daemon.ctl("post", "db@web1", "mine"), 1), "the status of db@web1 comes from mqtt")
+        with daemon.connect() as connection:
+            events = connection.watch(server="db@web1")
+            next(events)
+            report(reporter, "db", "up", "ok", 2)
+            equal(next(events)["server"]["status"]["text"], "up")
+        equal(daemon.ctl("wait", "db@web1", "--level", "ok", "--timeout", "5").status, 0)
+        eventually(lambda: "slow" in daemon.done("history", "db@web1"), "the history has what it was")
+        hosts = daemon.done("hosts")
+        contains(hosts, "web1", "ready", "2h ahead", "0.1.0")
+        report_host(reporter, "lost")
+        contains(daemon.ctl("status", "db@web1").out, "up", "stale")
+        contains(daemon.done("hosts"), "lost")
+        equal([(host["name"], host["state"], host["servers"], host["worst"])
+               for host in json.loads(daemon.done("hosts", "--json"))["hosts"]], [("web1", "lost", 1, "unknown")])
+
+
+@test("a configured server of the same name wins, before and after a report")
+def names():
+    with Daemon(CONFIGURATION) as daemon, daemon.connect() as reporter:
+        report_host(reporter)
+        report(reporter, "db")
+        daemon.file.write_text(CONFIGURATION + "  db@web1: { push: true }\n  web1: { push: true }\n")
+        daemon.done("reload")
+        daemon.done("post", "db@web1", "mine")
+        try:
+            report(reporter, "db", "theirs", "ok", 2)
+            raise AssertionError("a report replaced a configured server")
+        except VarlinkError as error:
+            contains(error.parameters["reason"], "db@web1 is a server of this host")
+        report_host(reporter)
+        contains(daemon.ctl("status", "db@web1").out, "mine")
+        contains(daemon.ctl("status", "web1").out, "no status yet")
+        daemon.file.write_text(CONFIGURATION)
+        daemon.done("reload")
+        report_host(reporter)
+        report(reporter, "db", "theirs", "ok", 3)
+        contains(daemon.done("list"), "theirs", "ready")
+
+
+@test("servers of other hosts come back after a restart, and leave when none are followed any more")
+def restart():
+    with Daemon(CONFIGURATION) as daemon:
+        with daemon.connect() as reporter:
+            report_host(reporter)
+            report(reporter, "db", "slow", "warning")
+            report(reporter, "mail")
+        daemon.done("select", "db@web1")
+        daemon.stop()
+        daemon.start()
+        contains(daemon.done("list"), "db@web1", "slow", "mail@web1", "local")
+        with daemon.connect() as reporter, daemon.connect() as connection:
+            events = connection.watch(all=True)
+            next(events)
+            report_host(reporter, epoch=2)
+            report(reporter, "db", "slow", "warning", epoch=2)
+            seen = [next(events)["server"] for _ in range(2)]
+            equal([(server["name"], server["stale"], server.get("restored")) for server in seen],
+                  [("web1", False, None), ("db@web1", False, None)])
+            equal([reporter.call("EndReport")["removed"] for _ in range(2)], [[], ["mail@web1"]])
+        with daemon.connect() as connection:
+            settings = connection.more("GetMQTT")
+            equal(next(settings)["mqtt"]["follow"], ["*"])
+            daemon.file.write_text("servers: { local: { push: true } }\n")
+            contains(daemon.done("reload"), "db@web1")
+            equal(next(settings).get("mqtt"), None)
+        equal([server["name"] for server in json.loads(daemon.done("list", "--json"))["servers"]], ["local"])
