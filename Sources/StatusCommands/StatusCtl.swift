@@ -16,8 +16,8 @@ enum StatusCtl {
             ListCommand.command, StatusCommand.command, WatchCommand.command, TopCommand.command,
             HistoryCommand.command, HostsCommand.command, SelectCommand.command, PostCommand.command,
             RefreshCommand.command, WaitCommand.command, SilenceCommand.command, SilenceCommand.endCommand,
-            AlertsCommand.command, MetricsCommand.command, ForgetCommand.command, ReloadCommand.command, VerifyCommand.command,
-            InitCommand.command, BridgeCommand.command,
+            AlertsCommand.command, MetricsCommand.command, ForgetCommand.command, ReloadCommand.command,
+            VerifyCommand.command, InitCommand.command, BridgeCommand.command,
         ])
 
     static let parser = CommandParser<ExitStatus>(program, version: MonitorVersion.current)

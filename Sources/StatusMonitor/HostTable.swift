@@ -11,8 +11,11 @@ public struct HostReport: Hashable, Sendable {
     public var machine: String?
     /// The version of its statusd.
     public var version: String?
-    /// How far its clock is ahead of this host's; nil if that was not measured.
+    /// How far its clock is ahead of this host's; nil if that was not measured, because the broker had kept the report.
     public var clockDifference: Duration?
+
+    /// Whether the host has just said it.
+    var isLive: Bool { clockDifference != nil }
 
     public init(
         state: HostState, epoch: Int, machine: String? = nil, version: String? = nil, clockDifference: Duration? = nil

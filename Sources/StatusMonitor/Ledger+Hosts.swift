@@ -27,11 +27,17 @@ extension Ledger {
             hosts.entries[host]?.pass = hosts.pass
             return nil
         }
+        entry.pass = hosts.pass
+        // What the broker has kept since does not tell that the host is still there.
+        if !report.isLive, report.state == .ready, report.epoch == entry.report.epoch {
+            hosts.entries[host] = entry
+            return nil
+        }
         if report.state != entry.report.state { entry.since = now.wall }
         let version = report.version ?? entry.report.version
         let difference = report.clockDifference ?? entry.report.clockDifference
         (entry.report, entry.isOver, entry.heardAt) = (report, report.state != .ready, now)
-        (entry.report.version, entry.report.clockDifference, entry.pass) = (version, difference, hosts.pass)
+        (entry.report.version, entry.report.clockDifference) = (version, difference)
         hosts.entries[host] = entry
         return show(host, at: now).followed(by: Effects(revision: log.latest, expiry: noteHostExpiry(of: host)))
     }

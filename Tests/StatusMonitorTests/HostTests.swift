@@ -11,8 +11,10 @@ struct HostTests {
     private var monitor: StatusMonitor { fixture.monitor }
     private let web = name("web1")
 
-    private func hear(_ state: HostState, _ epoch: Int = 1, machine: String = "m1") throws {
-        try monitor.report(HostReport(state: state, epoch: epoch, machine: machine), of: web)
+    private func hear(_ state: HostState, _ epoch: Int = 1, machine: String = "m1", isLive: Bool = true) throws {
+        let report = HostReport(
+            state: state, epoch: epoch, machine: machine, clockDifference: isLive ? .zero : nil)
+        try monitor.report(report, of: web)
     }
 
     /// The state of a server on its host.
@@ -205,9 +207,23 @@ struct HostTests {
         #expect(monitor.host(web)?.state == .lost)
         #expect(try state("db@web1").isStale)
         #expect(try state("web1").headline == "lost: not heard for three minutes")
+        try hear(.ready, isLive: false)
+        #expect(monitor.host(web)?.state == .lost)
         try hear(.ready)
         #expect(try state("db@web1").isCurrent)
         #expect(try state("web1").isHealthy)
+    }
+
+    @Test("what a broker has kept does not tell that a host is still there")
+    func keptReport() throws {
+        try hear(.ready, isLive: false)
+        try report("db", revision: 1)
+        fixture.advance(by: 100_000)
+        try hear(.ready, isLive: false)
+        fixture.advance(by: 85_000)
+        monitor.expire()
+        #expect(monitor.host(web)?.state == .lost)
+        #expect(try state("db@web1").isStale)
     }
 
     @Test("another machine of the same name is refused while the first one is ready")
