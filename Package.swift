@@ -24,6 +24,7 @@ let nio = ["NIOCore", "NIOPosix", "NIOHTTP1"].map {
 let embedded = Target.Dependency.product(
     name: "NIOEmbedded", package: "swift-nio", condition: .when(traits: ["Web"]))
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
+let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 
 /// Returns a part of each folder in Sources/Kinds: Settings is the configuration of a source (target SourceKinds), and
 /// Source is the code that runs for it (StatusSources).
@@ -100,7 +101,7 @@ let package = Package(
             name: "Varlink",
             dependencies: ["StatusPlatform", "StatusSupport", "EventLoopIO", "VarlinkDescription", deque, logging]),
         .target(name: "StatusModel"),
-        .target(name: "StatusAlerts", dependencies: ["StatusModel"]),
+        .target(name: "StatusAlerts", dependencies: ["StatusModel", heap]),
         .target(
             name: "StatusInterface", dependencies: ["EventLoopIO", "Varlink", "StatusModel"],
             plugins: ["VarlinkGeneratorPlugin"]),

@@ -74,7 +74,7 @@ extension AlertMachine {
             case .refused: set(before, for: key)
             case .unknown: break
             }
-            open.insert(alert.server)
+            reopen(alert.server)
         }
         receivers[name] = receiver
     }

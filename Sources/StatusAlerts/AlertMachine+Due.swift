@@ -131,12 +131,17 @@ extension AlertMachine {
         var actions: [Action] = []
         var times: [Duration] = []
         var due: [String: [(ServerName, Alert.Kind)]] = [:]
-        for name in open.sorted() {
-            var isOpen = false
-            for (receiver, state) in receivers where !state.isSending(name) {
+        pending.formUnion(wakes.take(upTo: now))
+        for name in pending.sorted() {
+            var (isOpen, isPending) = (false, false)
+            for (receiver, state) in receivers {
+                if state.isSending(name) {
+                    (isOpen, isPending) = (true, true)
+                    continue
+                }
                 switch verdict(on: state, of: AlertKey(receiver, name), at: now) {
                 case .settled(let reminder):
-                    if let reminder { times.append(reminder) }
+                    if let reminder { wakes.note(reminder, for: name) }
                     isOpen = isOpen || reminder != nil
                     continue
                 case .foreign:
@@ -145,15 +150,19 @@ extension AlertMachine {
                 case .unwanted:
                     pass(AlertKey(receiver, name))
                     continue
-                case .due(let kind): due[receiver, default: []].append((name, kind))
-                case .held(.until(let time)): times.append(time)
+                case .due(let kind):
+                    due[receiver, default: []].append((name, kind))
+                    isPending = true
+                case .held(.until(let time)): wakes.note(time, for: name)
                 case .held(.result(let server)): if let action = recheck(server, at: now) { actions.append(action) }
                 case .held: break
                 }
                 isOpen = true
             }
-            if !isOpen, !receivers.values.contains(where: { $0.isSending(name) }) { open.remove(name) }
+            if !isOpen { settle(name) }
+            if !isPending { pending.remove(name) }
         }
+        if let time = wakes.first { times.append(time) }
         for receiver in receivers.keys.sorted() {
             actions += deliver(due[receiver] ?? [], to: receiver, at: now, &times)
         }

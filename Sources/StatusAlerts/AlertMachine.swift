@@ -72,7 +72,12 @@ public struct AlertMachine: Sendable {
     var receivers: [String: Receiver] = [:]
     var told: [AlertKey: Told] = [:]
     /// The servers of which some receiver may not know the level; the others cost nothing.
-    var open: Set<ServerName> = []
+    private(set) var open: Set<ServerName> = []
+    /// The open servers to look at again; the others wait for a time, or for another server.
+    var pending: Set<ServerName> = []
+    var wakes = WakeTimes()
+    /// The servers whose parent is not there, by the parent.
+    private var orphans: [ServerName: Set<ServerName>] = [:]
     var lastDelivery = 0
     private var unsaved: Set<AlertKey> = []
     private let startedAt: Duration
@@ -80,8 +85,8 @@ public struct AlertMachine: Sendable {
     /// Creates a machine that continues with what receivers were told in an earlier run.
     public init(told: [AlertKey: Told] = [:], at now: Duration) {
         self.told = told
-        open = Set(told.keys.map(\.server))
         startedAt = now
+        for key in told.keys { reopen(key.server) }
     }
 
     // MARK: Settings
@@ -93,30 +98,57 @@ public struct AlertMachine: Sendable {
     public mutating func configure(_ settings: [String: AlertReceiver]) {
         for name in receivers.keys where settings[name] == nil { receivers[name] = nil }
         for (name, settings) in settings { receivers[name, default: Receiver(settings: settings)].settings = settings }
-        open.formUnion(servers.keys)
-        open.formUnion(told.keys.map(\.server))
+        for name in servers.keys { reopen(name) }
+        for key in told.keys { reopen(key.server) }
+    }
+
+    /// Looks at a server again.
+    mutating func reopen(_ name: ServerName) {
+        open.insert(name)
+        pending.insert(name)
+    }
+
+    /// Looks at a server no more, until something happens.
+    mutating func settle(_ name: ServerName) {
+        open.remove(name)
+        pending.remove(name)
     }
 
     /// Adds a server, or changes its rule.
     public mutating func set(_ rule: AlertRule, for name: ServerName, at now: Duration, wall: Timestamp) {
         let old = servers[name]?.rule
         guard rule != old else { return }
-        if let parent = old?.parent { servers[parent]?.children.remove(name) }
+        detach(name, from: old?.parent)
         servers[name, default: Server(rule, since: (now, wall))].rule = rule
         if old != nil, rule.parent != old?.parent { hold(name, until: now) }
         if !rule.isChecked { servers[name]?.mustRecheck = nil }
-        // The parent may be added later.
-        for (other, server) in servers where server.rule.parent == name { servers[name]?.children.insert(other) }
-        if let parent = rule.parent { servers[parent]?.children.insert(name) }
-        open.insert(name)
+        if let children = orphans.removeValue(forKey: name) { servers[name]?.children = children }
+        if let parent = rule.parent {
+            if servers[parent] == nil {
+                orphans[parent, default: []].insert(name)
+            } else {
+                servers[parent]?.children.insert(name)
+            }
+        }
+        reopen(name)
+        for child in descendants(of: name) { reopen(child) }
+    }
+
+    private mutating func detach(_ name: ServerName, from parent: ServerName?) {
+        guard let parent else { return }
+        servers[parent]?.children.remove(name)
+        orphans[parent]?.remove(name)
+        if orphans[parent]?.isEmpty == true { orphans[parent] = nil }
     }
 
     /// Removes a server; what receivers know of it is told to be removed.
     public mutating func remove(_ name: ServerName, at now: Duration) {
-        if let parent = servers[name]?.rule.parent { servers[parent]?.children.remove(name) }
+        detach(name, from: servers[name]?.rule.parent)
         if servers[name]?.isDown == true { endHold(ofChildrenOf: name, at: now) }
+        for child in descendants(of: name) { reopen(child) }
+        if let children = servers[name]?.children, !children.isEmpty { orphans[name] = children }
         servers[name] = nil
-        open.insert(name)
+        reopen(name)
     }
 
     // MARK: Events
@@ -135,7 +167,7 @@ public struct AlertMachine: Sendable {
         servers[name]?.isSilenced = isSilenced
         hold(name, until: startedAt)
         servers[name]?.heldUntil = startedAt + Self.startHold
-        open.insert(name)
+        reopen(name)
     }
 
     public func hasServer(_ name: ServerName) -> Bool { servers[name] != nil }
@@ -157,12 +189,13 @@ public struct AlertMachine: Sendable {
             servers[name]?.level = level
             servers[name]?.since = (now, wall)
             servers[name]?.resultAt = now
-            open.insert(name)
+            reopen(name)
+            reopenWaiting(for: name)
         }
         if isSilenced != old.isSilenced {
             servers[name]?.isSilenced = isSilenced
             if !isSilenced { hold(name, until: now) }
-            open.insert(name)
+            reopen(name)
         }
         if isDown != old.isDown {
             servers[name]?.isDown = isDown
@@ -178,21 +211,36 @@ public struct AlertMachine: Sendable {
         let resultAt = max(began, servers[name]?.resultAt ?? began)
         servers[name]?.resultAt = resultAt
         if let end = servers[name]?.mustRecheck, began >= end { servers[name]?.mustRecheck = nil }
+        if open.contains(name) { reopen(name) }
+        reopenWaiting(for: name)
+    }
+
+    /// Looks again at the servers that may wait for a result of this one.
+    private mutating func reopenWaiting(for name: ServerName) {
+        guard servers[name]?.rule.isChecked == true else { return }
+        for child in descendants(of: name) where open.contains(child) { reopen(child) }
+    }
+
+    /// The servers that cannot be reached without this one.
+    private func descendants(of name: ServerName) -> [ServerName] {
+        var (found, seen) = ([ServerName](), Set([name]))
+        var names = Array(servers[name]?.children ?? [])
+        while let child = names.popLast() {
+            guard seen.insert(child).inserted else { continue }
+            found.append(child)
+            names += servers[child]?.children ?? []
+        }
+        return found
     }
 
     /// Notes that a hold has ended, so that only a newer result is told.
     private mutating func hold(_ name: ServerName, until now: Duration) {
         if servers[name]?.rule.isChecked == true { servers[name]?.mustRecheck = now }
-        open.insert(name)
+        reopen(name)
     }
 
     private mutating func endHold(ofChildrenOf name: ServerName, at now: Duration) {
-        var (names, seen) = (Array(servers[name]?.children ?? []), Set([name]))
-        while let child = names.popLast() {
-            guard seen.insert(child).inserted else { continue }
-            hold(child, until: now)
-            names += servers[child]?.children ?? []
-        }
+        for child in descendants(of: name) { hold(child, until: now) }
     }
 
     // MARK: What is known

@@ -20,6 +20,8 @@ public struct Configuration: Equatable, Sendable {
     public var receivers: [String: ReceiverConfiguration] = [:]
     /// What statusd-mqtt publishes and follows; nil if it does nothing.
     public var mqtt: MQTTSettings?
+    /// When the level of a server of another host is told: as `defaults` say.
+    public var followedAlert = AlertRule()
 
     /// The new names of servers that were renamed, by their former names.
     ///

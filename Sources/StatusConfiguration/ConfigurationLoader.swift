@@ -207,6 +207,7 @@ private struct FragmentMerger {
     consuming func finish() -> LoadedConfiguration {
         // Files with only comments, such as the package's own, count as no files.
         if !hasSettings, isWhole { configuration.acceptsAny = Configuration.embedded.acceptsAny }
+        if let alert = defaults.alert { configuration.followedAlert = alert.rule }
         var successors: [ServerName: ServerName] = [:]
         for (name, draft) in drafts.sorted(by: { $0.key < $1.key }) {
             let server = draft.configuration(with: defaults)

@@ -112,6 +112,12 @@ struct AlertOptions: Equatable, Sendable {
         AlertOptions(isOn: isOn ?? others?.isOn, after: after ?? others?.after, clear: clear ?? others?.clear)
     }
 
+    var rule: AlertRule {
+        var rule = AlertRule()
+        (rule.isOn, rule.after, rule.clear) = (isOn ?? true, after ?? .zero, clear ?? .zero)
+        return rule
+    }
+
     static func read(_ node: YAMLNode, with reader: NodeReader) throws(Problem) -> AlertOptions {
         if let isOn = node.bool { return AlertOptions(isOn: isOn) }
         guard let mapping = node.mapping else {

@@ -33,9 +33,7 @@ struct ServerDraft: Sendable {
             description: description, source: source, placeholder: options.placeholder,
             failure: fileProblem.map(\.description) ?? failure.map { "\(origin): \($0)" }, origin: origin)
         configuration.formerName = formerName
-        configuration.alert.isOn = options.alert?.isOn ?? true
-        configuration.alert.after = options.alert?.after ?? .zero
-        configuration.alert.clear = options.alert?.clear ?? .zero
+        configuration.alert = options.alert?.rule ?? AlertRule()
         configuration.alert.parent = parent
         configuration.alert.isChecked = source?.delivery == .checked
         // Unused options are dropped, so that they do not count as a change.

@@ -58,7 +58,7 @@ final class AlertDispatcher: EndOfTurnWork {
         let now = clock()
         machine.configure(configuration.receivers.mapValues(\.settings))
         for state in registry.monitor.states {
-            machine.set(rule(of: state.name), for: state.name, at: now.boot, wall: now.wall)
+            machine.set(rule(of: state), for: state.name, at: now.boot, wall: now.wall)
             guard isFresh else { continue }
             if state.isRestored { restore(state, at: now) } else { take(state, at: now) }
         }
@@ -85,10 +85,10 @@ final class AlertDispatcher: EndOfTurnWork {
 
     // MARK: Servers
 
-    private func rule(of name: ServerName) -> AlertRule {
-        if let server = configuration.servers[name] { return server.alert }
-        var rule = AlertRule()
-        rule.isConfigured = false
+    private func rule(of state: ServerState) -> AlertRule {
+        if let server = configuration.servers[state.name] { return server.alert }
+        var rule = state.isOfOtherHost ? configuration.followedAlert : AlertRule()
+        (rule.parent, rule.isConfigured) = (state.parent, state.isOfOtherHost)
         return rule
     }
 
@@ -106,8 +106,9 @@ final class AlertDispatcher: EndOfTurnWork {
         if change.kind == .removed {
             machine.remove(state.name, at: now.boot)
         } else {
-            if !machine.hasServer(state.name) {
-                machine.set(rule(of: state.name), for: state.name, at: now.boot, wall: now.wall)
+            // The parent of another host's server may change.
+            if state.isOfOtherHost || !machine.hasServer(state.name) {
+                machine.set(rule(of: state), for: state.name, at: now.boot, wall: now.wall)
             }
             if !take(state, at: now) { return }
         }
