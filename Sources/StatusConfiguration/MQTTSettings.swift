@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import StatusModel
+public import StatusModel
 
 /// What statusd-mqtt publishes at a broker, and what it follows there.
 public struct MQTTSettings: Equatable, Sendable {
@@ -21,6 +21,15 @@ public struct MQTTSettings: Equatable, Sendable {
     public var discovery: Discovery?
 
     public init(brokers: [MQTTBroker]) { self.brokers = brokers }
+
+    /// The name of this host in topics; nil if the host's own name cannot be one.
+    public var hostName: ServerName? {
+        if let host { return ServerName(host) }
+        var name = [CChar](repeating: 0, count: Int(HOST_NAME_MAX) + 1)
+        guard gethostname(&name, name.count - 1) == 0 else { return nil }
+        let text = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return Self.isHost(text) ? ServerName(text) : nil
+    }
 
     /// The rule for names of hosts, for messages.
     public static let hostRule =

@@ -45,6 +45,8 @@ public enum HostReportError: Error, Hashable, Sendable {
 struct HostTable {
     /// A host says once a minute that it is ready; after three times without, it is lost.
     static let longestSilence = Duration.seconds(185)
+    /// Lost before the others, so that it is told why they are.
+    static let longestSilenceOfOwn = Duration.seconds(125)
     /// The maximum number of servers of one host, so that no host takes the room of the others.
     static let maximumServers = 1024
 
@@ -56,15 +58,23 @@ struct HostTable {
         var heardAt: Moment
         /// The pass in which it was last reported.
         var pass: Int
+        /// Whether it is this host: its state is that of the connection to the broker.
+        var isOwn: Bool
         var servers: Set<ServerName> = []
 
         var isReady: Bool { report.state == .ready }
 
         /// When the host counts as lost, unless it is heard.
-        var expiry: Duration { heardAt.boot + HostTable.longestSilence }
+        var expiry: Duration {
+            heardAt.boot + (isOwn ? HostTable.longestSilenceOfOwn : HostTable.longestSilence)
+        }
     }
 
     var entries: [ServerName: Entry] = [:]
+    /// This host; the others are followed through its connection to a broker.
+    var own: ServerName? {
+        didSet { for host in entries.keys { entries[host]?.isOwn = host == own } }
+    }
     /// The number of all their servers.
     private(set) var serverCount = 0
     /// The number of the pass that has begun; each reports all servers (``Ledger/endPass()``).

@@ -18,7 +18,8 @@ extension Ledger {
     ) throws(HostReportError) -> Effects? {
         guard var entry = hosts.entries[host] else {
             hosts.entries[host] = HostTable.Entry(
-                report: report, isOver: report.state != .ready, since: now.wall, heardAt: now, pass: hosts.pass)
+                report: report, isOver: report.state != .ready, since: now.wall, heardAt: now, pass: hosts.pass,
+                isOwn: host == hosts.own)
             return show(host, at: now).followed(by: Effects(revision: log.latest, expiry: noteHostExpiry(of: host)))
         }
         let isOther = report.machine.map { entry.report.machine ?? $0 != $0 } ?? false
@@ -70,21 +71,17 @@ extension Ledger {
     private mutating func show(_ host: ServerName, at now: Moment) -> Effects {
         var effects = Effects(revision: log.latest)
         guard let entry = hosts.entries[host] else { return effects }
-        if records.place(of: host) == nil,
-            let addition = add(
-                ServerDefinition(name: host, source: Host.source, takesPosts: false), at: now)
-        {
-            effects = addition
-        }
+        // Without a connection to a broker, no host is heard.
+        let definition = ServerDefinition(
+            name: host, parent: entry.isOwn ? nil : hosts.own, source: Host.source, takesPosts: false)
+        if records.place(of: host) == nil, let addition = add(definition, at: now) { effects = addition }
         guard let place = records.place(of: host), records[place].definition.source == Host.source else {
             return effects
         }
         let old = records[place].state
         switch entry.report.state {
         case .ready: _ = records[place].state.take(Self.readyText, level: .ok, [], at: now.wall)
-        case .lost:
-            let text = entry.isOver ? Self.lostText : Self.silentText
-            _ = records[place].state.take(text, level: .critical, [], at: now.wall)
+        case .lost: _ = records[place].state.take(Self.text(ofLost: entry), level: .critical, [], at: now.wall)
         case .stopped: (records[place].state.phase, records[place].state.message) = (.failed, "statusd was stopped")
         }
         records[place].state.isRestored = false
@@ -96,8 +93,15 @@ extension Ledger {
     }
 
     private static let readyText = StatusText(label: "ready")
-    private static let lostText = StatusText(label: "lost: its connection broke")
-    private static let silentText = StatusText(label: "lost: not heard for three minutes")
+
+    private static func text(ofLost entry: HostTable.Entry) -> StatusText {
+        switch (entry.isOwn, entry.isOver) {
+        case (true, true): StatusText(label: "no connection to a broker")
+        case (true, false): StatusText(label: "statusd-mqtt does not report")
+        case (false, true): StatusText(label: "lost: its connection broke")
+        case (false, false): StatusText(label: "lost: not heard for three minutes")
+        }
+    }
 
     private mutating func noteHostExpiry(of host: ServerName) -> Duration? {
         guard let entry = hosts.entries[host], entry.isReady, nextHostExpiry.map({ entry.expiry < $0 }) ?? true else {
@@ -192,7 +196,7 @@ extension Ledger {
         hosts.pass += 1
         return hosts.entries.flatMap { host, entry in
             let gone = entry.servers.filter { records[$0]?.report.map { $0.pass < oldest } ?? false }
-            return entry.pass < oldest ? names(of: host) : Array(gone)
+            return entry.pass < oldest && !entry.isOwn ? names(of: host) : Array(gone)
         }
     }
 
@@ -229,7 +233,7 @@ extension Ledger {
         let host = state.name.host ?? state.name
         if hosts.entries[host] == nil {
             hosts.entries[host] = HostTable.Entry(
-                report: HostReport(state: .ready, epoch: -1), since: now.wall, heardAt: now, pass: -1)
+                report: HostReport(state: .ready, epoch: -1), since: now.wall, heardAt: now, pass: -1, isOwn: false)
         }
         if state.name.host != nil {
             hosts.insert(state.name, of: host)

@@ -8,6 +8,9 @@ extension StatusMonitor {
     /// The number of hosts that are noted as silent in one turn, each with all its servers.
     private static let hostsPerTurn = 16
 
+    /// Names this host, without whose connection to a broker no other host is heard; nil if none is followed.
+    public func setOwnHost(_ name: ServerName?) { ledger.withLock { $0.hosts.own = name } }
+
     /// Takes what a host says of itself; nil removes it, with its servers.
     public func report(_ report: HostReport?, of host: ServerName) throws(HostReportError) {
         guard let report else { return remove(ledger.withLock { $0.names(of: host) }) }

@@ -237,6 +237,28 @@ struct HostTests {
         #expect(monitor.host(web)?.state == .ready)
     }
 
+    @Test("this host is lost before the others are, which are behind it")
+    func ownHost() throws {
+        let hub = name("hub")
+        monitor.setOwnHost(hub)
+        func hearOwn(_ state: HostState, _ epoch: Int) throws {
+            try monitor.report(HostReport(state: state, epoch: epoch, clockDifference: .zero), of: hub)
+        }
+        try hearOwn(.ready, 1)
+        try hear(.ready)
+        #expect(try state("web1").parent == hub && state("hub").parent == nil)
+        try hearOwn(.lost, 1)
+        #expect(try state("hub").headline == "no connection to a broker")
+        #expect(try state("web1").isHealthy)
+        try hearOwn(.ready, 2)
+        fixture.advance(by: 130_000)
+        monitor.expire()
+        #expect(try state("hub").countedLevel == .critical)
+        #expect(try state("web1").isHealthy)
+        for _ in 0..<3 { _ = monitor.endReportPass() }
+        #expect(monitor.hostNames == [hub])
+    }
+
     @Test("a configured server of a host's name stays what it is")
     func configuredHost() throws {
         monitor.add(ServerDefinition(name: web, source: "ping"))

@@ -77,7 +77,9 @@ final class ServerRegistry {
                     file: origin.file, line: origin.line, server: name.rawValue,
                     reason: "cannot be followed: \(reason)"))
         }
-        if configuration.mqtt?.follow.isEmpty ?? true {
+        if let mqtt = configuration.mqtt, !mqtt.follow.isEmpty {
+            monitor.setOwnHost(mqtt.hostName)
+        } else {
             reply.removed += monitor.removeHosts().map(\.rawValue)
             reply.removed.sort()
         }
