@@ -64,6 +64,7 @@ let package = Package(
         .plugin(name: "VarlinkGeneratorPlugin", targets: ["VarlinkGeneratorPlugin"]),
         .executable(name: "statusd", targets: ["StatusDaemon"]),
         .executable(name: "statusctl", targets: ["StatusCommands"]),
+        .executable(name: "statusd-mqtt", targets: ["StatusMQTT"]),
     ],
     traits: [
         .trait(name: "ServiceLifecycle", description: "What SystemdServiceLifecycle contains"),
@@ -82,7 +83,11 @@ let package = Package(
         // No pkgConfig: the module map names the libraries to link.
         .systemLibrary(
             name: "StatusPlatform",
-            providers: [.apt(["libsystemd-dev", "libsqlite3-dev", "libyaml-dev", "libcurl4-openssl-dev"])]),
+            providers: [
+                .apt([
+                    "libsystemd-dev", "libsqlite3-dev", "libyaml-dev", "libcurl4-openssl-dev", "libmosquitto-dev",
+                ])
+            ]),
         .target(name: "StatusSupport", dependencies: ["StatusPlatform"]),
         .target(name: "YAML", dependencies: ["StatusPlatform", "StatusSupport"]),
         .target(name: "EventLoopIO", dependencies: ["StatusPlatform", deque, logging]),
@@ -143,6 +148,12 @@ let package = Package(
                 "SourceKinds", "StatusInterface", "StatusConfiguration",
             ]),
         statusWeb,
+        .executableTarget(
+            name: "StatusMQTT",
+            dependencies: [
+                "StatusPlatform", "StatusSupport", "EventLoopIO", "SystemdClient", "Varlink", "StatusModel",
+                "SourceKinds", "StatusInterface", "StatusConfiguration", deque, logging,
+            ]),
         .target(
             name: "TestSupport", dependencies: ["StatusModel", "StatusMonitor", logging], path: "Tests/Support"),
         // Linked into all tests, which import nothing from it. It has no headers, but the folder must exist.
@@ -199,6 +210,9 @@ let package = Package(
                 "StatusSources", "StatusInterface", "StatusConfiguration", "StatusDaemon", "TestSupport", logging,
             ]),
         .testTarget(name: "StatusWebTests", dependencies: ["StatusModel", "StatusWeb", embedded] + nio),
+        .testTarget(
+            name: "StatusMQTTTests",
+            dependencies: ["StatusModel", "StatusInterface", "StatusConfiguration", "StatusMQTT", "Varlink"]),
         .testTarget(
             name: "StatusCommandsTests",
             dependencies: [

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import Logging
+import StatusConfiguration
+import SystemdClient
+
+/// Tells people how the connections are: a few lines in the journal, and one line in `systemctl status`.
+@EventLoop
+final class BrokerReport {
+    enum Purpose: Hashable { case publish, subscribe }
+
+    private let logger: Logger
+    private let purposes: Set<Purpose>
+    private var sessions: [Purpose: MQTTSessionInfo] = [:]
+    private var hasSaidConnected = false
+    /// The reason why there is no connection, as it was logged; nil while all is well.
+    private var failure: String?
+    private let limiter: LogLimiter
+
+    init(_ logger: Logger, _ purposes: Set<Purpose>) {
+        (self.logger, self.purposes) = (logger, purposes)
+        limiter = LogLimiter(logger, .warning, burst: 3, interval: .seconds(300))
+    }
+
+    /// Whether all connections are up.
+    var isConnected: Bool { sessions.count == purposes.count }
+
+    func take(_ event: MQTTEvent, of purpose: Purpose) {
+        switch event {
+        case .connected(let info):
+            sessions[purpose] = info
+            guard isConnected, !hasSaidConnected else { return }
+            (hasSaidConnected, failure) = (true, nil)
+            logger.info("connected to \(info.broker.authority) (\(info.version))")
+        case .ended(let reason, _):
+            sessions[purpose] = nil
+            // An older version of the protocol is tried at once.
+            if [.wanted, .version, .closedAtOnce].contains(reason.code) && failure != reason.description {
+                if reason.code == .wanted { return }
+            }
+            hasSaidConnected = false
+            // Both connections fail for the same reason, and so do most attempts.
+            guard failure != reason.description else { return }
+            failure = reason.description
+            if reason.code != .version { limiter.log("\(reason)", about: "broker") }
+        default: break
+        }
+    }
+
+    /// A sentence for the service manager.
+    ///
+    /// - Parameters:
+    ///   - published: the number of published servers; nil if none is.
+    ///   - followed: the number of hosts that are followed; nil if none is to be.
+    func sentence(published: Int?, followed: Int?, isDaemonPresent: Bool) -> String {
+        guard isDaemonPresent else { return "statusd does not answer" }
+        guard let session = sessions[.subscribe] ?? sessions[.publish] else {
+            return failure.map { "not connected: \($0)" } ?? "connecting to a broker"
+        }
+        var sentence = "connected to \(session.broker.authority) (\(session.version))"
+        if let published { sentence += ", publishing \(published) server\(published == 1 ? "" : "s")" }
+        if let followed { sentence += ", following \(followed) host\(followed == 1 ? "" : "s")" }
+        return sentence
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DequeModule
+import EventLoopIO
+import Glibc
+import Logging
+import StatusConfiguration
+import StatusInterface
+import StatusModel
+import Varlink
+
+/// Hears what the broker has of this host and of others, and tells the daemon about the others.
+@EventLoop
+final class Subscriber {
+    struct Settings {
+        /// The name of this host, if it publishes.
+        var own: String?
+        var follow: [FollowPattern]
+        var connection: MQTTConnection.Settings
+    }
+
+    /// How many reports the daemon may owe an answer.
+    private static let window = 256
+    private static let tick = Duration.seconds(1)
+    /// How long to wait for what the broker keeps of this host.
+    private static let lookTime = Duration.milliseconds(500)
+
+    private enum Call { case report(FollowReport), endPass }
+
+    private let settings: Settings
+    private let daemon: DaemonLink
+    private let logger: Logger
+    private let limiter: LogLimiter
+    private let publisher: Publisher?
+    private let onEvent: (MQTTEvent) -> Void
+    private let filters: [String]
+    private var connection: MQTTConnection?
+    private var reader: FollowReader
+    private var passes = PassMachine()
+    private var calls: Deque<Call> = []
+    private var unanswered = 0
+    private var timer: TimerSource?
+    private var lookTimer: TimerSource?
+    /// The hosts that are ready, by what they say.
+    private(set) var readyHosts: Set<ServerName> = []
+
+    init(
+        _ settings: Settings, daemon: DaemonLink, publisher: Publisher?, logger: Logger,
+        onEvent: @escaping (MQTTEvent) -> Void
+    ) throws(IOError) {
+        (self.settings, self.daemon, self.publisher, self.logger) = (settings, daemon, publisher, logger)
+        self.onEvent = onEvent
+        limiter = LogLimiter(logger, .warning, interval: .seconds(60))
+        reader = FollowReader(settings.follow, own: settings.own)
+        let own = settings.own.map { [Topic.filter(host: $0)] } ?? []
+        filters = own + FollowReader.filters(for: settings.follow)
+        timer = try TimerSource(clock: .boottime, accuracy: .milliseconds(250)) { [weak self] in self?.ticks() }
+        lookTimer = try TimerSource { [weak self] in self?.publisher?.looked() }
+        connection = try MQTTConnection(settings.connection) { [weak self] in self?.take($0) }
+        timer?.schedule(after: Self.tick)
+    }
+
+    func stop() async {
+        timer?.cancel()
+        await connection?.stop()
+    }
+
+    /// The daemon answers again, and may know less than before.
+    func daemonIsBack() { if connection?.session != nil { carryOut([passes.begin()]) } }
+
+    private static var now: Duration { .nanoseconds(Int64(nanoseconds(of: CLOCK_BOOTTIME))) }
+
+    // MARK: The broker
+
+    private func take(_ event: MQTTEvent) {
+        switch event {
+        case .connected: carryOut([passes.begin()])
+        case .subscribed(let granted):
+            passes.subscribed(now: Self.now)
+            lookTimer?.schedule(after: Self.lookTime)
+            if granted.contains(false) {
+                limiter.log(
+                    """
+                    the broker does not permit \(granted.filter { !$0 }.count) of \(granted.count) subscriptions; see \
+                    statusd-mqtt(8) for the rights that it must give
+                    """, about: "subscriptions", level: .error)
+            }
+        case .message(let message): take(message)
+        case .ended:
+            passes.disconnected()
+            lookTimer?.stop()
+            calls.removeAll { if case .endPass = $0 { true } else { false } }
+        case .published: break
+        }
+        onEvent(event)
+    }
+
+    private func take(_ message: IncomingMessage) {
+        if message.isRetained { passes.heardKept(now: Self.now) }
+        guard let topic = Topic(message.topic) else { return }
+        switch topic {
+        case .presence(let host) where host == settings.own: publisher?.heardPresence(message.payload)
+        case .claim(let host) where host == settings.own: publisher?.heardClaim(message.payload)
+        case .server(let host, let name) where host == settings.own: publisher?.heardServer(name, message.payload)
+        default: follow(message, topic)
+        }
+    }
+
+    private func follow(_ message: IncomingMessage, _ topic: Topic) {
+        switch reader.read(message, topic, now: Self.now, wall: Timestamp.now) {
+        case .report(let report):
+            note(report)
+            calls.append(.report(report))
+            makeCalls()
+        case .ignored: break
+        case .refused(let host, let reason): limiter.log("\(host): \(reason); the message is dropped", about: host)
+        case .limited(let host):
+            limiter.log("\(host) sends too many messages; some are dropped, and read again later", about: host)
+        }
+    }
+
+    private func note(_ report: FollowReport) {
+        guard case .host(let host, let presence, _) = report else { return }
+        if presence?.state == .ready { readyHosts.insert(host) } else { readyHosts.remove(host) }
+    }
+
+    private func ticks() {
+        timer?.schedule(after: Self.tick)
+        let now = Self.now
+        connection?.subscribe(reader.takeRecovered(now: now).map { Topic.filter(host: $0) })
+        carryOut(passes.tick(now: now, isBehind: !calls.isEmpty || unanswered > 0 || reader.hasLimited))
+    }
+
+    private func carryOut(_ actions: [PassMachine.Action]) {
+        for action in actions {
+            switch action {
+            case .subscribe: connection?.subscribe(filters)
+            case .endPass where settings.follow.isEmpty: break
+            case .endPass:
+                calls.append(.endPass)
+                makeCalls()
+            }
+        }
+    }
+
+    // MARK: The daemon
+
+    /// Makes calls while the daemon keeps up, and reads no more from the broker while it does not.
+    private func makeCalls() {
+        guard let client = daemon.client else {
+            // All is heard again when it is back.
+            calls.removeAll()
+            return
+        }
+        while unanswered < Self.window, let call = calls.popFirst() {
+            unanswered += 1
+            // Unstructured: a call that is cancelled would be made nevertheless. The number is limited.
+            Task { [self] in
+                await make(call, client)
+                unanswered -= 1
+                makeCalls()
+            }
+        }
+        connection?.pause(!calls.isEmpty)
+    }
+
+    private func make(_ call: Call, _ client: MonitorClient) async {
+        switch call {
+        case .report(let report):
+            guard let error = try? await client.send(report) else { return }
+            note(error, about: report)
+        case .endPass:
+            guard let removed = try? await client.endReport().removed, !removed.isEmpty else { return }
+            logger.info("no longer at the broker: \(removed.count) servers of other hosts")
+        }
+    }
+
+    private func note(_ error: MonitorError?, about report: FollowReport) {
+        guard let error else { return }
+        let host = report.host
+        switch error {
+        case .noSuchHost: reader.mustRepeat(host.rawValue, now: Self.now)
+        case .otherMachine:
+            limiter.log(
+                "two machines publish as \(host) at the broker; statusd takes only the first", about: host.rawValue,
+                level: .error)
+        case .reportRefused(let reason): limiter.log("statusd does not take \(reason)", about: host.rawValue)
+        case .limitReached(let limit, let value):
+            limiter.log(
+                "statusd has no room for more servers; raise “\(limit)” (\(value)) in “limits”", about: "limit")
+        default: limiter.log("statusd refuses the report of \(host): \(error)", about: "daemon", level: .error)
+        }
+    }
+}

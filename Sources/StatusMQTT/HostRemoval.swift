@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import StatusConfiguration
+import StatusModel
+
+/// Removes all messages that the broker keeps of a host that is gone (`--remove`).
+@EventLoop
+struct HostRemoval {
+    /// After so long without a message that the broker keeps, it has sent all of them.
+    private static let quietTime = Duration.seconds(1)
+    /// How long the broker may take to acknowledge a message.
+    private static let patience = Duration.seconds(15)
+
+    private let settings: BridgeSettings
+    private let host: String
+
+    init(_ settings: BridgeSettings, host: String) { (self.settings, self.host) = (settings, host) }
+
+    /// Removes the messages; returns the exit status.
+    func run() async -> Int32 {
+        do throws(ConnectionFailure) {
+            let visit = try await BrokerVisit.begin(settings.connection("remove"))
+            defer { withExtendedLifetime(visit) {} }
+            let status = try await remove(visit)
+            await visit.end()
+            return status
+        } catch {
+            fail("cannot remove \(host): \(error)")
+            return 1
+        }
+    }
+
+    private func remove(_ visit: BrokerVisit) async throws(ConnectionFailure) -> Int32 {
+        guard try await !visit.subscribe([Topic.filter(host: host), Discovery.topic(of: host)]).contains(false) else {
+            fail("the broker does not permit reading the messages of \(host); use a user who may")
+            return 1
+        }
+        var topics: Set<String> = []
+        while let event = await visit.next(within: Self.quietTime) {
+            switch event {
+            case .message(let message) where message.isRetained && !message.payload.isEmpty:
+                topics.insert(message.topic)
+                if message.topic == Topic.presence(host: host).text, Presence.read(message.payload)?.state == .ready {
+                    fail("\(host) is ready; stop its statusd-mqtt first, or wait until it is lost")
+                    return 1
+                }
+            case .ended(let failure, _): throw failure
+            default: break
+            }
+        }
+        return try await empty(topics, visit)
+    }
+
+    private func empty(_ topics: Set<String>, _ visit: BrokerVisit) async throws(ConnectionFailure) -> Int32 {
+        var (removed, refusal): (Int, String?) = (0, nil)
+        for topic in topics.sorted() {
+            visit.publish(OutgoingMessage(topic: topic, payload: []))
+            var isAnswered = false
+            while !isAnswered, let event = await visit.next(within: Self.patience) {
+                switch event {
+                case .published(_, let reason):
+                    isAnswered = true
+                    if let reason { refusal = reason } else { removed += 1 }
+                case .ended(let failure, _): throw failure
+                default: break
+                }
+            }
+        }
+        print("removed \(removed) message\(removed == 1 ? "" : "s") of \(host)")
+        guard removed < topics.count else { return 0 }
+        fail("the broker does not permit the removal of \(topics.count - removed): \(refusal ?? "no answer")")
+        return 1
+    }
+
+    private func fail(_ reason: String) { StandardOutput.write("statusd-mqtt: \(reason)\n", to: 2) }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import EventLoopIO
+import Glibc
+import Logging
+import StatusConfiguration
+import StatusInterface
+import StatusModel
+import SystemdClient
+
+/// The process: it carries messages until it is told to end.
+struct Program: Sendable {
+    enum Work: Sendable {
+        /// Publish and follow.
+        case carry
+        /// Tell what the broker permits.
+        case check
+        /// Remove the messages of a host that is gone.
+        case remove(String)
+    }
+
+    /// The file or directory with the section `mqtt`; nil to ask the daemon.
+    let configuration: String?
+    let logger: Logger
+
+    private static let signals = [SIGTERM, SIGINT].filter { !SignalSource.isIgnored($0) }
+
+    /// Prepares the process before any thread exists.
+    static func prepare() {
+        mallopt(M_MMAP_THRESHOLD, 32 * 1024)
+        // Each thread would otherwise have a heap of its own.
+        mallopt(M_ARENA_MAX, 1)
+        SignalSource.block(signals)
+        signal(SIGPIPE, SIG_IGN)
+        MQTTConnection.prepare()
+    }
+
+    /// Does the work; returns the exit status.
+    @EventLoop
+    func run(_ work: Work) async -> Int32 {
+        do {
+            switch work {
+            case .carry: return try await carry()
+            case .check: return await BrokerCheck(try await settings()).run()
+            case .remove(let host): return await HostRemoval(try await settings(), host: host).run()
+            }
+        } catch let failure as BridgeSettings.Failure {
+            logger.error("\(failure)")
+            return failure.exitStatus
+        } catch {
+            logger.error("\(error)")
+            return 1
+        }
+    }
+
+    private func settings() async throws -> BridgeSettings {
+        guard let configuration else {
+            throw BridgeSettings.Failure(description: "there is no --config")
+        }
+        return try BridgeSettings(try BridgeSettings.read(configuration: configuration))
+    }
+
+    /// Carries messages until a signal comes.
+    @EventLoop
+    private func carry() async throws -> Int32 {
+        let daemon = try DaemonLink()
+        let bridge = Bridge(try await settings(), daemon: daemon, logger: logger)
+        ServiceManager.notify(.status("waiting for statusd"))
+        let signals = try Signals(Self.signals)
+        var isReady = false
+        // Unstructured, because it ends with the process.
+        let link = Task {
+            try? await daemon.run { isPresent in
+                if isPresent, !isReady {
+                    isReady = true
+                    do throws(IOError) { try bridge.start() } catch { signals.fail(error) }
+                    ServiceManager.notify(.ready)
+                } else {
+                    logger.log(
+                        level: isPresent ? .info : .warning, "statusd \(isPresent ? "answers again" : "is away")")
+                }
+                bridge.daemonChanged(isPresent)
+            }
+        }
+        defer { link.cancel() }
+        let failure = await signals.wait()
+        ServiceManager.notify(.stopping)
+        await bridge.stop()
+        if let failure { throw failure }
+        return 0
+    }
+}
+
+/// Waits for a signal that ends the process, or for an error.
+@EventLoop
+private final class Signals {
+    private var sources: [SignalSource] = []
+    private var ended: IOError??
+    private var waiter: CheckedContinuation<IOError?, Never>?
+
+    init(_ signals: [Int32]) throws(IOError) {
+        for signal in signals { sources.append(try SignalSource(signal) { [weak self] _ in self?.end(nil) }) }
+    }
+
+    func fail(_ error: IOError) { end(error) }
+
+    func wait() async -> IOError? {
+        await withCheckedContinuation { continuation in
+            if let ended { return continuation.resume(returning: ended) }
+            waiter = continuation
+        }
+    }
+
+    private func end(_ failure: IOError?) {
+        guard ended == nil else { return }
+        ended = .some(failure)
+        waiter?.resume(returning: failure)
+        waiter = nil
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Synchronization
+
+/// Numbers the publishing connections of this host; each number is higher than all before it.
+///
+/// Usually it is the time in milliseconds. The last number is kept in a file, for a clock that was set back.
+final class EpochCounter: Sendable {
+    /// A message of another client may contain any number.
+    static let highest = 1 << 60
+
+    private let last: Mutex<Int>
+    private let path: String?
+
+    /// - Parameter directory: `STATE_DIRECTORY`; nil to keep no number.
+    init(directory: String?) {
+        path = directory.map { "\($0)/epoch" }
+        last = Mutex(path.flatMap(Self.read) ?? 0)
+    }
+
+    /// The number of the next connection; called on a thread that may block.
+    func next() -> Int {
+        let epoch = last.withLock { last in
+            last = max(last + 1, Self.now)
+            return last
+        }
+        if let path { Self.write(epoch, to: path) }
+        return epoch
+    }
+
+    /// The broker has a message with this number for this host's name.
+    func saw(_ epoch: Int) { last.withLock { $0 = max($0, min(epoch, Self.highest)) } }
+
+    private static var now: Int {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+    }
+
+    private static func read(_ path: String) -> Int? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 32)
+        let count = Glibc.read(descriptor, &bytes, bytes.count)
+        let digits = bytes.prefix(max(0, count)).prefix { $0 != UInt8(ascii: "\n") }
+        return Int(String(decoding: digits, as: UTF8.self)).flatMap { (0...highest).contains($0) ? $0 : nil }
+    }
+
+    /// Replaces the file; a number that cannot be kept costs nothing while the clock is right.
+    private static func write(_ epoch: Int, to path: String) {
+        let new = path + ".new"
+        let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return }
+        let text = "\(epoch)\n"
+        let count = Glibc.write(descriptor, text, text.utf8.count)
+        close(descriptor)
+        if count == text.utf8.count { rename(new, path) }
+    }
+}

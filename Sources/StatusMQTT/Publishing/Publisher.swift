@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import Glibc
+import Logging
+import StatusInterface
+import StatusModel
+import Synchronization
+
+/// Publishes the servers of this host, with a connection that subscribes to nothing.
+///
+/// If input were unread when it ends, the broker could lose the DISCONNECT and send the will.
+@EventLoop
+final class Publisher {
+    struct Settings {
+        var host: String
+        var machine: String
+        var patterns: [String]
+        var connection: MQTTConnection.Settings
+        var discovery: Discovery?
+    }
+
+    private static let beat = Duration.seconds(60)
+
+    private let settings: Settings
+    private let daemon: DaemonLink
+    private let epochs: EpochCounter
+    private let logger: Logger
+    private let limiter: LogLimiter
+    /// Called with what the connection reports, after it was handled here.
+    private let onEvent: (MQTTEvent) -> Void
+    private var ownership: Ownership
+    private var connection: MQTTConnection?
+    /// Whether the connection publishes, and does not only claim the name; read on its thread.
+    private let isOwner = Atomic(false)
+    private var machine: PublishMachine?
+    private var discovery: Discovery?
+    private var watch: Task<Void, Never>?
+    private var timer: TimerSource?
+    private var isDaemonAway = false
+
+    init(
+        _ settings: Settings, daemon: DaemonLink, epochs: EpochCounter, logger: Logger,
+        onEvent: @escaping (MQTTEvent) -> Void
+    ) {
+        (self.settings, self.daemon, self.epochs, self.logger) = (settings, daemon, epochs, logger)
+        self.onEvent = onEvent
+        limiter = LogLimiter(logger, .error, interval: .seconds(600))
+        ownership = Ownership(machine: settings.machine)
+        discovery = settings.discovery
+        timer = try? TimerSource(accuracy: .seconds(1)) { [weak self] in self?.beats() }
+        timer?.schedule(after: Self.beat)
+    }
+
+    /// The number of published servers; nil while nothing is published.
+    var publishedCount: Int? { machine?.names.count }
+
+    /// Ends the connection, and says that this host has stopped.
+    func stop() async {
+        timer?.cancel()
+        watch?.cancel()
+        let epoch = connection?.session?.epoch
+        await connection?.stop(machine == nil ? nil : epoch.map { presence(.stopped, $0) })
+    }
+
+    // MARK: What the subscribing connection hears below this host's name
+
+    /// The broker has sent what it keeps of this host, or does not let it be read.
+    func looked() { carryOut(ownership.looked()) }
+
+    func heardPresence(_ payload: [UInt8]) {
+        let presence = Presence.read(payload)
+        if let presence { epochs.saw(presence.epoch) }
+        carryOut(ownership.heard(presence, now: .nanoseconds(Int64(nanoseconds(of: CLOCK_BOOTTIME)))))
+    }
+
+    func heardServer(_ name: ServerName, _ payload: [UInt8]) {
+        guard !payload.isEmpty else { return }
+        machine?.heard(name)
+        pump()
+    }
+
+    func heardClaim(_ payload: [UInt8]) {
+        guard ownership.state == .publishing, let machine = Claim.machine(in: payload), machine != settings.machine
+        else { return }
+        limiter.log(
+            """
+            another machine (\(machine.prefix(8))…) also wants to be \(settings.host) at the broker, and publishes \
+            nothing; give one of them another “host” below “mqtt”
+            """, about: "claim")
+    }
+
+    private func carryOut(_ action: Ownership.Action?) {
+        switch action {
+        case nil: break
+        case .publish: connect(asOwner: true)
+        case .sayReady: sayReady()
+        case .hold(let rival), .yield(let rival):
+            logger.error(
+                """
+                another machine (\(rival.machine.prefix(8))…) is already \(settings.host) at the broker; nothing is \
+                published; give one of them another “host” below “mqtt”
+                """)
+            endSession()
+            connect(asOwner: false)
+        case .stay(let rival):
+            limiter.log(
+                """
+                another machine (\(rival.machine.prefix(8))…) has published as \(settings.host) at the broker; this one \
+                came first and continues; give one of them another “host” below “mqtt”
+                """, about: "rival")
+            connection?.reconnect()
+        }
+    }
+
+    // MARK: The connection
+
+    private func connect(asOwner: Bool) {
+        let former = isOwner.exchange(asOwner, ordering: .relaxed)
+        if let connection {
+            if former != asOwner { connection.reconnect() }
+            return
+        }
+        let (host, machine, epochs) = (settings.host, settings.machine, epochs)
+        var connectionSettings = settings.connection
+        connectionSettings.greeting = { [self] in
+            guard isOwner.load(ordering: .relaxed) else { return MQTTConnection.Greeting() }
+            let epoch = epochs.next()
+            let will = Presence(state: .lost, epoch: epoch, machine: machine)
+            return MQTTConnection.Greeting(
+                will: OutgoingMessage(topic: Topic.presence(host: host).text, payload: will.payload), epoch: epoch)
+        }
+        do throws(IOError) {
+            connection = try MQTTConnection(connectionSettings) { [weak self] in self?.take($0) }
+        } catch {
+            logger.error("cannot publish: \(error.message)")
+        }
+    }
+
+    private func take(_ event: MQTTEvent) {
+        switch event {
+        case .connected(let info):
+            if let epoch = info.epoch { begin(epoch) } else { claim() }
+        case .published(let topic, let refusal):
+            machine?.acknowledged()
+            if let refusal {
+                limiter.log(
+                    "the broker does not take \(topic): \(refusal); see statusd-mqtt(8) for the rights that it must give",
+                    about: "refusal")
+            }
+            pump()
+        case .ended: endSession()
+        case .message, .subscribed: break
+        }
+        onEvent(event)
+    }
+
+    /// A connection of the owner has begun: all is published again, because the broker may have forgotten it.
+    private func begin(_ epoch: Int) {
+        guard ownership.state == .publishing else { return connection?.reconnect() ?? () }
+        endSession()
+        ownership.connected(epoch: epoch)
+        machine = PublishMachine(
+            host: settings.host, patterns: settings.patterns, epoch: epoch, discovery: discovery)
+        isDaemonAway = false
+        sayReady()
+        // Unstructured, because it lasts as long as the connection; endSession() cancels it.
+        watch = Task { [self] in
+            try? await daemon.watch { event in
+                machine?.take(event)
+                pump()
+                return !Task.isCancelled
+            } away: {
+                isDaemonAway = true
+                send(presence(.stopped, epoch))
+            }
+            // The daemon is back with another log, or after a long time.
+            if !Task.isCancelled { connection?.reconnect() }
+        }
+    }
+
+    private func endSession() {
+        watch?.cancel()
+        watch = nil
+        discovery = machine?.announced ?? discovery
+        machine = nil
+    }
+
+    // MARK: Messages
+
+    private func presence(_ state: HostState, _ epoch: Int) -> OutgoingMessage {
+        let presence = Presence(
+            state: state, epoch: epoch, machine: settings.machine, first: ownership.first,
+            version: MonitorVersion.current, at: Timestamp.now, servers: machine?.names.count)
+        return OutgoingMessage(topic: Topic.presence(host: settings.host).text, payload: presence.payload)
+    }
+
+    private func sayReady() {
+        guard !isDaemonAway, machine != nil, let epoch = connection?.session?.epoch else { return }
+        send(presence(.ready, epoch))
+    }
+
+    private func claim() {
+        let payload = Claim.payload(of: settings.machine, at: Timestamp.now)
+        connection?.publish(
+            OutgoingMessage(topic: Topic.claim(host: settings.host).text, payload: payload, isRetained: false))
+    }
+
+    private func beats() {
+        timer?.schedule(after: Self.beat)
+        carryOut(ownership.tick(now: .nanoseconds(Int64(nanoseconds(of: CLOCK_BOOTTIME)))))
+        if case .waiting = ownership.state { claim() } else { sayReady() }
+    }
+
+    private func send(_ message: OutgoingMessage) {
+        machine?.sent()
+        connection?.publish(message)
+    }
+
+    private func pump() {
+        while let message = machine?.next() { connection?.publish(message) }
+    }
+}
