@@ -57,8 +57,9 @@ final class Bridge {
         (publisher, subscriber) = (nil, nil)
     }
 
-    func daemonChanged(_ isPresent: Bool) {
-        if isPresent { subscriber?.daemonIsBack() }
+    /// The daemon answers again, or is away.
+    func daemonChanged() {
+        if daemon.client != nil { subscriber?.daemonIsBack() }
         tellManager()
     }
 

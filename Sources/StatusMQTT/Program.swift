@@ -54,39 +54,38 @@ struct Program: Sendable {
         }
     }
 
+    /// The settings of a short task.
+    @EventLoop
     private func settings() async throws -> BridgeSettings {
-        guard let configuration else {
-            throw BridgeSettings.Failure(description: "there is no --config")
+        if let configuration { return try BridgeSettings(try BridgeSettings.read(configuration: configuration)) }
+        let section: MQTTSettings?
+        do { section = try await DaemonLink().settings() } catch {
+            throw BridgeSettings.Failure(
+                description: "cannot ask statusd for the section “mqtt”: \(error); use --config", isConfiguration: false
+            )
         }
-        return try BridgeSettings(try BridgeSettings.read(configuration: configuration))
+        guard let section else {
+            throw BridgeSettings.Failure(description: "the configuration of statusd has no section “mqtt”")
+        }
+        return try BridgeSettings(section)
     }
 
     /// Carries messages until a signal comes.
     @EventLoop
     private func carry() async throws -> Int32 {
-        let daemon = try DaemonLink()
-        let bridge = Bridge(try await settings(), daemon: daemon, logger: logger)
+        // Errors in a file are told before anything else.
+        let fixed = configuration == nil ? nil : try await settings()
+        let carrier = Carrier(daemon: try DaemonLink(), fixed: fixed, logger: logger)
         ServiceManager.notify(.status("waiting for statusd"))
         let signals = try Signals(Self.signals)
-        var isReady = false
-        // Unstructured, because it ends with the process.
-        let link = Task {
-            try? await daemon.run { isPresent in
-                if isPresent, !isReady {
-                    isReady = true
-                    do throws(IOError) { try bridge.start() } catch { signals.fail(error) }
-                    ServiceManager.notify(.ready)
-                } else {
-                    logger.log(
-                        level: isPresent ? .info : .warning, "statusd \(isPresent ? "answers again" : "is away")")
-                }
-                bridge.daemonChanged(isPresent)
-            }
+        // Unstructured, because a signal ends it.
+        let task = Task {
+            do { try await carrier.run() } catch { signals.fail(error) }
         }
-        defer { link.cancel() }
         let failure = await signals.wait()
         ServiceManager.notify(.stopping)
-        await bridge.stop()
+        task.cancel()
+        await carrier.stop()
         if let failure { throw failure }
         return 0
     }
@@ -96,23 +95,23 @@ struct Program: Sendable {
 @EventLoop
 private final class Signals {
     private var sources: [SignalSource] = []
-    private var ended: IOError??
-    private var waiter: CheckedContinuation<IOError?, Never>?
+    private var ended: (any Error)??
+    private var waiter: CheckedContinuation<(any Error)?, Never>?
 
     init(_ signals: [Int32]) throws(IOError) {
         for signal in signals { sources.append(try SignalSource(signal) { [weak self] _ in self?.end(nil) }) }
     }
 
-    func fail(_ error: IOError) { end(error) }
+    func fail(_ error: any Error) { end(error) }
 
-    func wait() async -> IOError? {
+    func wait() async -> (any Error)? {
         await withCheckedContinuation { continuation in
             if let ended { return continuation.resume(returning: ended) }
             waiter = continuation
         }
     }
 
-    private func end(_ failure: IOError?) {
+    private func end(_ failure: (any Error)?) {
         guard ended == nil else { return }
         ended = .some(failure)
         waiter?.resume(returning: failure)

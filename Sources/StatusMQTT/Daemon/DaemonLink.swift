@@ -2,6 +2,7 @@
 
 import EventLoopIO
 import Glibc
+import StatusConfiguration
 import StatusInterface
 import StatusModel
 import Varlink
@@ -13,8 +14,6 @@ import Varlink
 final class DaemonLink {
     private static let pause = Duration.milliseconds(250)
     private static let attemptTime = Duration.seconds(5)
-    /// How often an idle connection is checked.
-    private static let checkTime = Duration.seconds(5)
 
     private let address: VarlinkAddress
     /// The connection for calls; nil while the daemon is away.
@@ -39,30 +38,40 @@ final class DaemonLink {
         return client
     }
 
-    /// Keeps a connection, until the task is cancelled.
+    /// Keeps connections, until the task is cancelled.
     ///
-    /// - Parameter changed: called when the daemon answers, and when it is away.
-    func run(_ changed: (_ isPresent: Bool) -> Void) async throws {
+    /// - Parameters:
+    ///   - answered: called when the daemon answers, with the section of its configuration, and again when that has
+    ///     changed.
+    ///   - away: called when the connection is lost.
+    /// - Throws: what `answered` throws of ``BridgeSettings/Failure``, and `CancellationError`.
+    func run(answered: (MonitorInterface.MQTT?) async throws -> Void, away: () -> Void) async throws {
         while true {
             do {
-                let client = try await connect()
-                self.client = client
-                changed(true)
-                while self.client != nil {
-                    try await EventLoop.sleep(for: Self.checkTime)
-                    try await client.checkAnswers()
+                let calls = try await connect()
+                // The stream occupies its connection. It also tells when the daemon ends.
+                var sections = try await connect().getMQTTReplies().makeAsyncIterator()
+                while let section = try await sections.next() {
+                    client = calls
+                    try await answered(section.mqtt)
                 }
-            } catch is CancellationError {
-                throw CancellationError()
+            } catch let error as BridgeSettings.Failure {
+                throw error
             } catch {
-                // The next attempt tells whether it is back.
+                try Task.checkCancellation()
             }
             if client != nil {
                 client = nil
-                changed(false)
+                away()
             }
             try await EventLoop.sleep(for: Self.pause)
         }
+    }
+
+    /// Returns the section of the daemon's configuration.
+    func settings() async throws -> MQTTSettings? {
+        var sections = try await connect().getMQTTReplies().makeAsyncIterator()
+        return try await sections.next()?.mqtt.flatMap { MQTTSettings($0) }
     }
 
     /// Follows all servers, and continues after a restart of the daemon, until the task is cancelled or `take` is done.
@@ -104,6 +113,20 @@ final class DaemonLink {
 
     /// How long a restart of the daemon may take, in nanoseconds.
     private static let longestAbsence: UInt64 = 10_000_000_000
+}
+
+extension MQTTSettings {
+    /// Reads the section again, which the daemon has checked; nil if this program is older than the daemon.
+    init?(_ section: MonitorInterface.MQTT) {
+        let brokers = section.broker.compactMap { MQTTBroker($0) }
+        let follow = section.follow.compactMap { FollowPattern($0) }
+        guard !brokers.isEmpty, brokers.count == section.broker.count, follow.count == section.follow.count else {
+            return nil
+        }
+        self.init(brokers: brokers)
+        (host, publish, self.follow, user) = (section.host, section.publish, follow, section.user)
+        discovery = section.discovery.flatMap { Discovery(rawValue: $0) }
+    }
 }
 
 // MARK: - The calls of a follower

@@ -14,7 +14,7 @@ struct PublishMachine {
     /// How many messages may be unacknowledged.
     static let window = 128
     /// A hostile client may invent names below this host's.
-    private static let mostLeftovers = 65_536
+    static let mostLeftovers = 65_536
 
     private enum Payload { case state(ServerState), empty }
 
@@ -27,14 +27,18 @@ struct PublishMachine {
     /// The servers that are published.
     private(set) var names: Set<ServerName> = []
     /// Names that the broker has, until the first snapshot tells which of them exist.
-    private var kept: Set<ServerName>? = []
+    private var kept: Set<ServerName>?
     private var discovery: Discovery?
 
     /// - Parameters:
     ///   - patterns: the servers to publish, as in fnmatch(3).
+    ///   - kept: the names that the broker may have.
     ///   - discovery: what the last connection announced; nil to announce nothing.
-    init(host: String, patterns: [String], epoch: Int, discovery: Discovery? = nil) {
-        (self.host, self.patterns, self.epoch, self.discovery) = (host, patterns, epoch, discovery)
+    init(
+        host: String, patterns: [String], epoch: Int, kept: Set<ServerName> = [], discovery: Discovery? = nil
+    ) {
+        (self.host, self.patterns, self.epoch) = (host, patterns, epoch)
+        (self.kept, self.discovery) = (kept, discovery)
     }
 
     // MARK: Inputs
@@ -73,6 +77,9 @@ struct PublishMachine {
         let bytes: [UInt8] = if case .state(let state) = payload { Self.payload(of: state, epoch: epoch) } else { [] }
         return OutgoingMessage(topic: Topic.server(host: host, name).text, payload: bytes)
     }
+
+    /// The names that the broker may have after this connection.
+    var mayBeKept: Set<ServerName> { names.union(kept ?? []).union(order) }
 
     /// What this connection has announced, for the next one.
     var announced: Discovery? { discovery }

@@ -35,6 +35,8 @@ final class Publisher {
     private let isOwner = Atomic(false)
     private var machine: PublishMachine?
     private var discovery: Discovery?
+    /// The names that the broker may have, while nothing is published.
+    private var kept: Set<ServerName> = []
     private var watch: Task<Void, Never>?
     private var timer: TimerSource?
     private var isDaemonAway = false
@@ -76,6 +78,7 @@ final class Publisher {
 
     func heardServer(_ name: ServerName, _ payload: [UInt8]) {
         guard !payload.isEmpty else { return }
+        if machine == nil, kept.count < PublishMachine.mostLeftovers { kept.insert(name) }
         machine?.heard(name)
         pump()
     }
@@ -161,7 +164,8 @@ final class Publisher {
         endSession()
         ownership.connected(epoch: epoch)
         machine = PublishMachine(
-            host: settings.host, patterns: settings.patterns, epoch: epoch, discovery: discovery)
+            host: settings.host, patterns: settings.patterns, epoch: epoch, kept: kept, discovery: discovery)
+        kept = []
         isDaemonAway = false
         sayReady()
         // Unstructured, because it lasts as long as the connection; endSession() cancels it.
@@ -182,8 +186,9 @@ final class Publisher {
     private func endSession() {
         watch?.cancel()
         watch = nil
-        discovery = machine?.announced ?? discovery
-        machine = nil
+        guard let machine else { return }
+        (discovery, kept) = (machine.announced, machine.mayBeKept)
+        self.machine = nil
     }
 
     // MARK: Messages

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""statusd-mqtt with a real mosquitto: what it publishes of one host, and when that is over."""
+
+import json
+import signal
+
+from harness.broker import Bridge, Broker
+from harness.daemon import Daemon
+from harness.expect import contains, equal, eventually
+from harness.runner import test
+
+STATE, DB, WEB = "statusd/1/web1/$state", "statusd/1/web1/db", "statusd/1/web1/web"
+CONFIGURATION = "accept: any\n"
+
+
+def section(broker, **more):
+    return json.dumps({"broker": broker.url, "host": "web1", **more})
+
+
+@test("statusd-mqtt publishes each server as statusctl shows it, with the number of its connection, and empties a removed one")
+def publishes():
+    with Broker() as broker, Daemon(CONFIGURATION) as daemon, broker.listener() as listener:
+        daemon.done("post", "db", "all well")
+        with Bridge(daemon, section(broker)) as bridge:
+            ready = listener.message(STATE, state="ready")
+            db = listener.message(DB)
+            shown = json.loads(daemon.done("status", "db", "--json"))
+            equal({**db, "selected": True}, {"epoch": ready["epoch"], **shown, "selected": True})
+            equal(list(db)[0], "epoch")
+            daemon.done("post", "web", "slow", "--level", "warning")
+            equal(listener.message(WEB, phase="loaded")["status"]["level"], "warning")
+            daemon.done("forget", "web")
+            equal(listener.message(WEB), "")
+            bridge.status("connected to 127.0.0.1:", "(MQTT 5), publishing 1 server")
+            contains(bridge.manager.lines(), "READY=1")
+
+
+@test("with SIGTERM a host is stopped, with SIGKILL it is lost, and the next connection has a higher number")
+def ends():
+    with Broker() as broker, Daemon(CONFIGURATION) as daemon, broker.listener() as listener:
+        daemon.done("post", "db", "up")
+        with Bridge(daemon, section(broker)) as bridge:
+            first = listener.message(STATE, state="ready")["epoch"]
+            listener.message(DB)
+            equal(bridge.stop(), 0)
+            equal(listener.message(STATE)["state"], "stopped")
+            bridge.start()
+            second = listener.message(STATE)
+            equal(second["state"], "ready")
+            assert second["epoch"] > first, (first, second)
+            listener.message(DB)
+            bridge.stop(signal.SIGKILL)
+            equal(listener.message(STATE), {"state": "lost", "epoch": second["epoch"], "machine": second["machine"]})
+
+
+@test("a broker that was restarted and has forgotten everything is told again")
+def broker_restarts():
+    with Broker() as broker, Daemon(CONFIGURATION) as daemon:
+        daemon.done("post", "db", "up")
+        with Bridge(daemon, section(broker)) as bridge:
+            with broker.listener() as listener:
+                first = listener.message(STATE, state="ready")["epoch"]
+                listener.message(DB)
+            broker.stop()
+            bridge.logs("has closed the connection")
+            daemon.done("post", "db", "down", "--level", "critical")
+            broker.start()
+            with broker.listener() as listener:
+                assert listener.message(STATE, state="ready")["epoch"] > first
+                equal(listener.message(DB)["status"]["text"], "down")
+
+
+@test("nothing is said of a restart of statusd that lost nothing, and what has changed since is published")
+def daemon_restarts():
+    with Broker() as broker, Daemon(CONFIGURATION) as daemon, broker.listener() as listener:
+        daemon.done("post", "db", "up")
+        with Bridge(daemon, section(broker)) as bridge:
+            epoch = listener.message(STATE, state="ready")["epoch"]
+            listener.message(DB)
+            daemon.stop()
+            daemon.start()
+            daemon.done("post", "db", "down", "--level", "critical")
+            seen = listener.message(DB)
+            while seen["status"]["text"] != "down":
+                seen = listener.message(DB)
+            equal(seen["epoch"], epoch)
+            equal([line for line in listener.seen if STATE in line and "ready" not in line], [])
+            equal(bridge.process.poll(), None)
+
+
+@test("servers that the daemon does not have any more are emptied at the broker, and so are those that are not to be published")
+def leftovers():
+    with Broker() as broker, Daemon(CONFIGURATION) as daemon:
+        for name in ("old", "db", "cache"):
+            broker.publish(f"statusd/1/web1/{name}", {"epoch": 1, "name": name})
+            daemon.done("post", "db" if name == "old" else name, "up")
+        with broker.listener("statusd/1/web1/old") as old, broker.listener("statusd/1/web1/cache") as cache, broker.listener(DB) as db:
+            assert old.message("statusd/1/web1/old") and cache.message("statusd/1/web1/cache") and db.message(DB)
+            with Bridge(daemon, section(broker, publish=["d*"])):
+                equal(db.message(DB)["status"]["text"], "up")
+                equal((old.message("statusd/1/web1/old"), cache.message("statusd/1/web1/cache")), ("", ""))
+
+
+@test("of two machines with the same name, the second publishes nothing, says why, and takes over when the first is gone")
+def same_name():
+    other = {"state": "ready", "epoch": 5, "first": 5, "machine": "0" * 32, "at": "2026-11-30T00:00:00.000Z"}
+    with Broker() as broker, Daemon(CONFIGURATION) as daemon, broker.listener() as listener:
+        daemon.done("post", "db", "up")
+        broker.publish(STATE, other)
+        with Bridge(daemon, section(broker)) as bridge:
+            bridge.logs("another machine (00000000…) is already web1 at the broker; nothing is published")
+            equal(len(listener.message("statusd/1/web1/$claim")["machine"]), 32)
+            equal([line for line in listener.seen if DB in line], [])
+            broker.publish(STATE, {**other, "state": "lost"})
+            listener.message(STATE, state="lost")
+            listener.message(STATE, state="ready")
+            listener.message(DB)
+            # The other one comes back, later than this one: it must yield, and everything is right again.
+            broker.publish(STATE, {**other, "epoch": 1 << 50, "first": 1 << 50})
+            listener.message(STATE, epoch=1 << 50)
+            again = listener.message(STATE, state="ready")
+            assert again["epoch"] > 1 << 50 and again["machine"] != other["machine"], again
+            equal(listener.message(DB)["epoch"], again["epoch"])
+            bridge.logs("this one came first and continues")

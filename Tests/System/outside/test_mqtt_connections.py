@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""statusd-mqtt and brokers that refuse it, or that it must refuse; --check and --remove."""
+
+import json
+import subprocess
+
+from harness.broker import Bridge, Broker
+from harness.daemon import Daemon, run
+from harness.expect import contains, equal, one_sentence
+from harness.runner import test
+
+TLS = "cafile {folder}/ca.pem\ncertfile {folder}/server.pem\nkeyfile {folder}/server.key"
+
+
+def certificates(folder, name):
+    """Writes ca.pem, and server.pem with server.key for a name."""
+    def openssl(*arguments):
+        result = run("openssl", *arguments, cwd=folder)
+        equal(result.status, 0, result.err)
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "ca.key", "-out", "ca.pem",
+            "-subj", "/CN=test", "-days", "2")
+    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "server.key", "-out", "server.csr",
+            "-subj", f"/CN={name}")
+    (folder / "names").write_text(f"subjectAltName={name}\n")
+    openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names",
+            "-out", "server.pem")
+
+
+def tls_broker(name):
+    broker = Broker(TLS, start=False)
+    certificates(broker.folder, name)
+    broker.start()
+    return broker
+
+
+def section(url, **more):
+    return json.dumps({"broker": url, "host": "web1", **more})
+
+
+@test("with TLS, the authority and the name of a broker are checked, and an error says what to do")
+def tls():
+    with Daemon("accept: any\n") as daemon, tls_broker("IP:127.0.0.1") as broker, tls_broker("DNS:mq.example") as other:
+        def checked(url, authority):
+            with Bridge(daemon, section(url), {"ca": authority} if authority else {}, start=False) as bridge:
+                return bridge.run("--check")
+        right, wrong = ((where.folder / "ca.pem").read_text() for where in (broker, other))
+        url = broker.url.replace("mqtt:", "mqtts:")
+        good = checked(url, right)
+        equal((good.status, good.err), (0, ""))
+        contains(good.out, f"{url}: connected with MQTT 5\n", "permits the subscription to statusd/1/web1/+", "cannot be known without publishing")
+        for authority in (wrong, None):
+            bad = checked(url, authority)
+            equal(bad.status, 1)
+            contains(bad.out, "is not trusted", "put the certificate of its authority into the credential mqtt.ca")
+        bad = checked(other.url.replace("mqtt:", "mqtts:"), wrong)
+        equal(bad.status, 1)
+        contains(bad.out, "is for another name")
+
+
+@test("a wrong password, and rights that are missing, are told by a sentence that names the user")
+def unauthorized():
+    with Daemon("accept: any\n") as daemon, Broker("allow_anonymous false\npassword_file {folder}/users\nacl_file {folder}/rights", start=False) as broker:
+        (broker.folder / "users").touch()
+        equal(run("mosquitto_passwd", "-b", broker.folder / "users", "web1", "secret").status, 0)
+        (broker.folder / "rights").write_text("pattern read statusd/1/%u/#\n")
+        broker.start()
+        with Bridge(daemon, section(broker.url, user="web1"), {"password": "wrong\n"}, start=False) as bridge:
+            result = bridge.run("--check")
+            equal(result.status, 1)
+            contains(result.out, "user “web1”")
+            assert "wrong\n" not in result.out, result.out
+        with Bridge(daemon, section(broker.url)) as bridge:
+            bridge.logs("refuses a connection without a user")
+            bridge.status("not connected", "refuses")
+        with Bridge(daemon, section(broker.url, user="web1"), {"password": "secret\n"}) as bridge:
+            bridge.logs("connected to", "the broker does not take statusd/1/web1/$state: Not authorized")
+
+
+@test("a broker that is not there, a missing section and invalid credentials are told by a sentence")
+def mistakes():
+    with Daemon("accept: any\n") as daemon:
+        with Bridge(daemon, section("mqtt://127.0.0.1:1"), start=False) as bridge:
+            result = bridge.run("--check")
+            equal((result.status, result.err), (1, ""))
+            contains(result.out, "cannot connect to 127.0.0.1:1: Connection refused")
+        with Bridge(daemon, section("mqtt://no-such-name.invalid"), start=False) as bridge:
+            contains(bridge.run("--check").out, "cannot find no-such-name.invalid: ")
+        with Bridge(daemon, "", start=False) as bridge:
+            contains(one_sentence(bridge.run(), 78), "has no section “mqtt”")
+        with Bridge(daemon, section("mqtt://127.0.0.1:1"), {"password": "x"}, start=False) as bridge:
+            contains(one_sentence(bridge.run("--check"), 78), "the credential mqtt.password needs “user”")
+        with Bridge(daemon, section("mqtt://127.0.0.1:1"), {"key": "x"}, start=False) as bridge:
+            contains(one_sentence(bridge.run("--check"), 78), "mqtt.key also needs mqtt.certificate")
+
+
+@test("--remove empties everything that the broker keeps of a host, unless it is ready")
+def removal():
+    with Daemon("accept: any\n") as daemon, Broker() as broker, Bridge(daemon, section(broker.url), start=False) as bridge:
+        state = {"state": "ready", "epoch": 1, "machine": "0" * 32}
+        broker.publish("statusd/1/old/$state", state)
+        broker.publish("statusd/1/old/db", {"epoch": 1})
+        broker.publish("statusd/1/new/db", {"epoch": 1})
+        contains(one_sentence(bridge.run("--remove", "old"), 1), "old is ready")
+        broker.publish("statusd/1/old/$state", {**state, "state": "lost"})
+        result = bridge.run("--remove", "old")
+        equal((result.status, result.out, result.err), (0, "removed 2 messages of old\n", ""))
+        left = subprocess.run(["mosquitto_sub", "-p", str(broker.port), "-t", "statusd/#", "-F", "%t", "-W", "1"], capture_output=True, text=True, check=False)
+        equal(left.stdout, "statusd/1/new/db\n")
