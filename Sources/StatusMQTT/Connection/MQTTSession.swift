@@ -92,7 +92,8 @@ final class MQTTSession {
         while phase != .ended {
             let orders = mailbox.takeOrders()
             if let stop = orders.stop, !leave(stop) { return wanted }
-            if phase == .up { orders.commands.forEach(carryOut) }
+            // Nothing may come after the last message.
+            if phase == .up, orders.stop == nil { orders.commands.forEach(carryOut) }
             if phase != .up, nanoseconds(of: CLOCK_MONOTONIC) > deadline { return .noAnswer(info.broker) }
             if phase != .connecting, mosquitto_want_write(handle) { end(mosquitto_loop_write(handle, 1)) }
             if phase != .ended { wait(mailbox, mayRead: orders.mayRead) }

@@ -150,6 +150,7 @@ final class Subscriber {
         guard let client = daemon.client else {
             // All is heard again when it is back.
             calls.removeAll()
+            connection?.pause(false)
             return
         }
         while unanswered < Self.window, let call = calls.popFirst() {
