@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test(
-        "a host may send 2048 messages at once and 50 a second; it is read again when it is quiet, and others are not affected"
+        "a host may send 2048 messages at once and 50 a second; it is read again when it is quiet"
     )
     func rates() throws {
         var reader = try reader("*")

@@ -109,8 +109,8 @@ final class Publisher {
         case .stay(let rival):
             limiter.log(
                 """
-                another machine (\(rival.machine.prefix(8))…) has published as \(settings.host) at the broker; this one \
-                came first and continues; give one of them another “host” below “mqtt”
+                another machine (\(rival.machine.prefix(8))…) has published as \(settings.host) at the broker; this \
+                one came first and continues; give one of them another “host” below “mqtt”
                 """, about: "rival")
             connection?.reconnect()
         }
@@ -148,8 +148,9 @@ final class Publisher {
             machine?.acknowledged()
             if let refusal {
                 limiter.log(
-                    "the broker does not take \(topic): \(refusal); see statusd-mqtt(8) for the rights that it must give",
-                    about: "refusal")
+                    """
+                    the broker does not take \(topic): \(refusal); see statusd-mqtt(8) for the rights that it must give
+                    """, about: "refusal")
             }
             pump()
         case .ended: endSession()
