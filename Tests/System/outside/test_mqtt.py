@@ -4,6 +4,7 @@
 import json
 import signal
 
+from harness.attacker import need_root
 from harness.broker import Bridge, Broker
 from harness.daemon import Daemon
 from harness.expect import contains, equal, eventually
@@ -122,3 +123,26 @@ def same_name():
             assert again["epoch"] > 1 << 50 and again["machine"] != other["machine"], again
             equal(listener.message(DB)["epoch"], again["epoch"])
             bridge.logs("this one came first and continues")
+
+
+@test("of two real machines with the same name, both journals say so, and the second takes over when the first has stopped")
+def two_machines():
+    need_root()
+    with Broker() as broker, Daemon(CONFIGURATION) as one, Daemon(CONFIGURATION) as two, broker.listener() as listener:
+        one.done("post", "db", "of one")
+        two.done("post", "db", "of two")
+        copy = two.folder / "machine-id"
+        copy.write_text("0123456789abcdef0123456789abcdef\n")
+        elsewhere = ("unshare", "-m", "sh", "-c", f'mount --bind {copy} /etc/machine-id && exec "$@"', "sh")
+        with Bridge(one, section(broker)) as first, Bridge(two, section(broker), start=False, prefix=elsewhere) as second:
+            machine = listener.message(STATE, state="ready")["machine"]
+            listener.message(DB)
+            second.start()
+            second.logs(f"another machine ({machine[:8]}…) is already web1 at the broker")
+            first.logs("also wants to be web1 at the broker, and publishes nothing")
+            equal([line for line in listener.seen if "of two" in line], [])
+            equal(first.stop(), 0)
+            listener.message(STATE, state="stopped")
+            assert listener.message(STATE, state="ready")["machine"] != machine
+            equal(listener.message(DB)["status"]["text"], "of two")
+            equal(second.stop(), 0)
