@@ -14,8 +14,11 @@ final class BrokerReport {
     private let purposes: Set<Purpose>
     private var sessions: [Purpose: MQTTSessionInfo] = [:]
     private var hasSaidConnected = false
-    /// The reason why there is no connection, as it was logged; nil while all is well.
+    /// Why a connection ended last; nil while all is well.
     private var failure: String?
+    /// The reasons that were logged since all was well.
+    private var said: Set<String> = []
+    private static let mostReasons = 64
     private let limiter: LogLimiter
 
     init(_ logger: Logger, _ purposes: Set<Purpose>) {
@@ -31,19 +34,17 @@ final class BrokerReport {
         case .connected(let info):
             sessions[purpose] = info
             guard isConnected, !hasSaidConnected else { return }
-            (hasSaidConnected, failure) = (true, nil)
+            (hasSaidConnected, failure, said) = (true, nil, [])
             logger.info("connected to \(info.broker.authority) (\(info.version))")
         case .ended(let reason, _):
             sessions[purpose] = nil
             // An older version of the protocol is tried at once.
-            if [.wanted, .version, .closedAtOnce].contains(reason.code) && failure != reason.description {
-                if reason.code == .wanted { return }
-            }
+            if reason.code == .wanted || reason.code == .version { return }
             hasSaidConnected = false
-            // Both connections fail for the same reason, and so do most attempts.
-            guard failure != reason.description else { return }
             failure = reason.description
-            if reason.code != .version { limiter.log("\(reason)", about: "broker") }
+            // Both connections fail for the same reason, and so do most attempts.
+            guard said.count < Self.mostReasons, said.insert(reason.description).inserted else { return }
+            limiter.log("\(reason)", about: "broker")
         default: break
         }
     }

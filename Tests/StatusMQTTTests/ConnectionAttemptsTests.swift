@@ -71,7 +71,7 @@ import Testing
     func sentences() throws {
         let broker = try brokers("mq1.example")[0]
         let closed = ConnectionFailure.closed(broker, .three, hasAnswered: true, isAtDot: true)
-        #expect(closed.description.contains("nats-server must be version 2.10 or newer"))
+        #expect(closed.description.contains("if it is nats-server, it must be version 2.10"))
         #expect(ConnectionFailure.refused(132, by: broker, .five, user: nil).code == .version)
         #expect(
             ConnectionFailure.refused(5, by: broker, .three, user: "web\u{1b}1").description.contains(#"web\u{1b}1"#))

@@ -104,7 +104,9 @@ struct ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
         if isAtDot, version == .three {
             return Self(
                 .lost,
-                "\(place) closes the connection at a topic with a dot; nats-server must be version 2.10 or newer")
+                "\(place) closes the connection at a topic with a dot; if it is nats-server, it must be version 2.10 "
+                    + "or newer"
+            )
         }
         guard hasAnswered else {
             return Self(.closedAtOnce, "\(place) closes the connection without an answer to \(version)")

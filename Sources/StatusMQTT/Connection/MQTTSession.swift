@@ -61,6 +61,7 @@ final class MQTTSession {
         mosquitto_threaded_set(handle, true)
         if let user = login.user { mosquitto_username_pw_set(handle, user, login.password) }
         if let will {
+            isAtDot = will.topic.utf8.contains(UInt8(ascii: "."))
             will.payload.withUnsafeBytes { payload in
                 _ = mosquitto_will_set(handle, will.topic, Int32(payload.count), payload.baseAddress, 1, true)
             }
@@ -236,7 +237,7 @@ final class MQTTSession {
 
     // MARK: Calls from libmosquitto
 
-    fileprivate func answered(_ code: Int32) {
+    func answered(_ code: Int32) {
         guard code == 0 else {
             failure = .refused(code, by: info.broker, info.version, user: login.user)
             phase = .ended
@@ -247,7 +248,7 @@ final class MQTTSession {
         post(.connected(info))
     }
 
-    fileprivate func disconnected(_ code: Int32) {
+    func disconnected(_ code: Int32) {
         if failure == nil, code >= 128 {
             failure = .disconnected(
                 code, by: info.broker, reason: String(cString: mosquitto_reason_string(code)))
@@ -256,45 +257,19 @@ final class MQTTSession {
         phase = .ended
     }
 
-    fileprivate func received(_ message: mosquitto_message) {
+    func received(_ message: mosquitto_message) {
         guard let topic = message.topic.flatMap({ String(validatingCString: $0) }) else { return }
         let payload = UnsafeRawBufferPointer(start: message.payload, count: Int(max(0, message.payloadlen)))
         post(.message(IncomingMessage(topic: topic, payload: Array(payload), isRetained: message.retain)))
     }
 
-    fileprivate func acknowledged(_ id: Int32, _ code: Int32) {
+    func acknowledged(_ id: Int32, _ code: Int32) {
         isAtDot = false
         guard let topic = topics.removeValue(forKey: id) else { return }
         post(.published(topic: topic, refusal: code < 128 ? nil : String(cString: mosquitto_reason_string(code))))
     }
 
-    fileprivate func subscribed(_ codes: [Int32]) { post(.subscribed(codes.map { $0 < 128 })) }
+    func subscribed(_ codes: [Int32]) { post(.subscribed(codes.map { $0 < 128 })) }
 
-    fileprivate func logged(_ text: String) { if errors.count < 8 { errors.append(text) } }
+    func logged(_ text: String) { if errors.count < 8 { errors.append(text) } }
 }
-
-// MARK: - The functions that libmosquitto calls
-
-private func setCallbacks(_ handle: OpaquePointer) {
-    mosquitto_connect_v5_callback_set(handle) { _, context, code, _, _ in session(context)?.answered(code) }
-    mosquitto_disconnect_v5_callback_set(handle) { _, context, code, _ in session(context)?.disconnected(code) }
-    mosquitto_message_v5_callback_set(handle) { _, context, message, _ in
-        if let message { session(context)?.received(message.pointee) }
-    }
-    mosquitto_publish_v5_callback_set(handle) { _, context, id, code, _ in session(context)?.acknowledged(id, code) }
-    mosquitto_subscribe_v5_callback_set(handle) { _, context, _, count, codes, _ in
-        session(context)?.subscribed(Array(UnsafeBufferPointer(start: codes, count: Int(count))))
-    }
-    mosquitto_log_callback_set(handle) { _, context, level, text in
-        if level == MOSQ_LOG_ERR, let text { session(context)?.logged(String(cString: text)) }
-    }
-}
-
-private func session(_ context: UnsafeMutableRawPointer?) -> MQTTSession? {
-    context.map { Unmanaged<MQTTSession>.fromOpaque($0).takeUnretainedValue() }
-}
-
-/// Has no password for an encrypted key, for which OpenSSL would otherwise ask at the terminal.
-private func refusePassword(
-    _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int32, _ mode: Int32, _ data: UnsafeMutableRawPointer?
-) -> Int32 { 0 }
