@@ -3,7 +3,7 @@
 /// Decides when to subscribe again, so that the broker sends everything that it keeps once more.
 ///
 /// With some brokers, what they keep and what is new do not come as one (nats-server loses messages in between), so
-/// there are two passes at first, and two each hour. A pass has ended when the broker has been quiet for a while.
+/// there are several passes at first, and two each hour. A pass has ended when the broker has been quiet for a while.
 struct PassMachine {
     enum Action: Equatable {
         case subscribe
@@ -22,7 +22,14 @@ struct PassMachine {
 
     /// After so long without a message that the broker keeps, it has sent all of them.
     static let quietTime = Duration.seconds(5)
+    /// The same for the passes after the first.
+    static let laterQuietTime = Duration.seconds(2)
     static let longestPass = Duration.seconds(120)
+    /// How many passes there are at first.
+    ///
+    /// The daemon removes what is missing from two passes. What it was told before the connection broke counts for the
+    /// first one, so there must be two more: otherwise what was removed meanwhile would stay for half an hour.
+    static let firstPasses = 3
     static let rest = Duration.seconds(1800)
 
     private var state = State.disconnected
@@ -50,16 +57,16 @@ struct PassMachine {
     mutating func tick(now: Duration, isBehind: Bool) -> [Action] {
         switch state {
         case .receiving(let pass, let since, let last):
-            let isQuiet = !isBehind && now - last >= Self.quietTime
+            let isQuiet = !isBehind && now - last >= (pass == 1 ? Self.quietTime : Self.laterQuietTime)
             guard isQuiet || now - since >= Self.longestPass else { return [] }
-            if pass == 1 {
-                state = .asked(pass: 2)
+            if pass < Self.firstPasses {
+                state = .asked(pass: pass + 1)
                 return [.endPass, .subscribe]
             }
             state = .resting(until: now + Self.rest)
             return [.endPass]
         case .resting(let until) where now >= until:
-            state = .asked(pass: 2)
+            state = .asked(pass: Self.firstPasses)
             return [.subscribe]
         default: return []
         }

@@ -172,7 +172,8 @@ final class Subscriber {
             note(error, about: report)
         case .endPass:
             guard let removed = try? await client.endReport().removed, !removed.isEmpty else { return }
-            logger.info("no longer at the broker: \(removed.count) servers of other hosts")
+            let servers = removed.count == 1 ? "server" : "servers"
+            logger.info("no longer at the broker: \(removed.count) \(servers) of other hosts")
         }
     }
 
