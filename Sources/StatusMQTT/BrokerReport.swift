@@ -13,7 +13,8 @@ final class BrokerReport {
     private let logger: Logger
     private let purposes: Set<Purpose>
     private var sessions: [Purpose: MQTTSessionInfo] = [:]
-    private var hasSaidConnected = false
+    /// Whether the journal says that there is no connection, or nothing yet.
+    private var mustSayConnected = true
     /// Why a connection ended last; nil while all is well.
     private var failure: String?
     /// The reasons that were logged since all was well.
@@ -33,18 +34,19 @@ final class BrokerReport {
         switch event {
         case .connected(let info):
             sessions[purpose] = info
-            guard isConnected, !hasSaidConnected else { return }
-            (hasSaidConnected, failure, said) = (true, nil, [])
+            guard isConnected else { return }
+            (failure, said) = (nil, [])
+            guard mustSayConnected else { return }
+            mustSayConnected = false
             logger.info("connected to \(info.broker.authority) (\(info.version))")
         case .ended(let reason, _):
             sessions[purpose] = nil
             // An older version of the protocol is tried at once.
             if reason.code == .wanted || reason.code == .version { return }
-            hasSaidConnected = false
             failure = reason.description
             // Both connections fail for the same reason, and so do most attempts.
             guard said.count < Self.mostReasons, said.insert(reason.description).inserted else { return }
-            limiter.log("\(reason)", about: "broker")
+            if limiter.log("\(reason)", about: "broker") { mustSayConnected = true }
         default: break
         }
     }
