@@ -38,10 +38,10 @@ class Host:
         return json.dumps({"state": state, "epoch": self.epoch, "machine": self.machine, "version": "0.1.0",
                            "at": servers.stamp(self.now()), "servers": len(self.servers)}).encode()
 
-    def send(self, topic, payload):
+    def send(self, topic, payload, retain=True):
         self.identifier = self.identifier % 65535 + 1
         self.unread += 1
-        self.out += mqtt.publish(self.topic + topic, payload, self.identifier)
+        self.out += mqtt.publish(self.topic + topic, payload, self.identifier, retain)
 
     def tell(self, name):
         """Publishes the newest state of a server, or that it is gone."""

@@ -78,7 +78,7 @@ class Player(Actions):
             host.state = "stopped"
             self.close(host)
             if host.wanted:
-                self.later(host, 4)
+                self.later(host, 2)
             return
         if host.up:
             host.state = "lost"
@@ -169,10 +169,14 @@ class Player(Actions):
         return None
 
     def order_late(self):
-        """The late will of an earlier connection comes to each host that is there."""
+        """Of each host, the late will of an earlier connection comes, and an older state of a server; neither counts."""
         for host in self.hosts:
-            if host.up:
+            if host.up and not host.stopping:
                 self.do_late(host)
+                if host.servers:
+                    server = host.servers[self.some(host)]
+                    host.send(server["name"], servers.payload({**server, "description": "old", "revision": server["revision"] - 1}, host.epoch),
+                              retain=False)
                 self.flush(host)
 
     def order_change(self, host=None):
