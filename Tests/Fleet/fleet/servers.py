@@ -7,7 +7,7 @@ import json
 LEVELS = ("ok", "ok", "ok", "warning", "critical", "unknown")
 TEXTS = ("HTTP 200 in 3 ms", "connection refused", "23% of 98 GB used, 75 GB free", "Grüße aus Köln ✓", "a “quoted” \\ text",
          "5 of 7 active", "\"json\": {}", "x" * 300)
-NAMES = ("db", "web", "disk:/var", "app:db@main:1", "Mail-1", "load.avg", "q_7")
+NAMES = ("db", "web", "disk:var", "app:db@main:1", "Mail-1", "load.avg", "q_7")
 
 
 def stamp(milliseconds):
