@@ -14,7 +14,7 @@ from harness.runner import test
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
 INSTALL = PROJECT / "packaging" / "install"
-FILES = ["usr/bin/statusctl", "usr/bin/statusd", "usr/bin/statusd-web", "usr/lib/systemd/system/statusd-web.service", "usr/lib/systemd/system/statusd-web.socket", "usr/lib/systemd/system/statusd.service",
+FILES = ["usr/bin/statusctl", "usr/bin/statusd", "usr/bin/statusd-web", "usr/bin/statusd-mqtt", "usr/lib/systemd/system/statusd-mqtt.service", "usr/lib/sysusers.d/statusd-mqtt.conf", "usr/lib/systemd/system/statusd-web.service", "usr/lib/systemd/system/statusd-web.socket", "usr/lib/systemd/system/statusd.service",
          "usr/lib/systemd/system/statusd.socket",
          "usr/lib/systemd/system/statusd-executor.service",
          "usr/lib/systemd/system/statusd-executor.socket", "usr/lib/systemd/system/statusd-alerts.service", "usr/lib/systemd/system/statusd-alerts.socket",
@@ -26,11 +26,11 @@ FILES = ["usr/bin/statusctl", "usr/bin/statusd", "usr/bin/statusd-web", "usr/lib
                                                                  "client.py", "client.sh", "client-varlinkctl.sh", "statusd-maintenance.service", "statusd-maintenance.timer",
                                                                  "prometheus-rules.yml", "grafana-dashboard.json")),
          "usr/share/polkit-1/rules.d/10-statusd.rules", "usr/share/statusd/statusctl.schema.json", "usr/share/statusd/alert.schema.json", "usr/share/statusd/org.statusd.monitor.varlink", "usr/share/doc/statusd/SECURITY.md",
-         *(f"usr/share/bash-completion/completions/{program}" for program in ("statusctl", "statusd", "statusd-web")),
-         *(f"usr/share/zsh/vendor-completions/_{program}" for program in ("statusctl", "statusd", "statusd-web")),
-         *(f"usr/share/fish/vendor_completions.d/{program}.fish" for program in ("statusctl", "statusd", "statusd-web"))]
+         *(f"usr/share/bash-completion/completions/{program}" for program in ("statusctl", "statusd", "statusd-web", "statusd-mqtt")),
+         *(f"usr/share/zsh/vendor-completions/_{program}" for program in ("statusctl", "statusd", "statusd-web", "statusd-mqtt")),
+         *(f"usr/share/fish/vendor_completions.d/{program}.fish" for program in ("statusctl", "statusd", "statusd-web", "statusd-mqtt"))]
 MANUALS = [f"usr/share/man/man{page[-1]}/{page}"
-           for page in ("statusctl.1", "statusd.yaml.5", "org.statusd.monitor.7", "statusd-security.7", "statusd.8", "statusd-web.8")]
+           for page in ("statusctl.1", "statusd.yaml.5", "org.statusd.monitor.7", "statusd-security.7", "statusd.8", "statusd-web.8", "statusd-mqtt.8")]
 """The manual pages, which pandoc makes."""
 
 
@@ -78,7 +78,7 @@ def clone(build):
         yield folder
 
 
-MAKE = "mkdir -p .build/release; cd .build/release; for name in statusd statusctl statusd-web; do echo '#!/bin/true {text}' >$name; chmod +x $name; done; id -un >../who"
+MAKE = "mkdir -p .build/release; cd .build/release; for name in statusd statusctl statusd-web statusd-mqtt; do echo '#!/bin/true {text}' >$name; chmod +x $name; done; id -un >../who"
 
 
 @test("install takes no binary that needs the toolchain: it builds, and with --no-build it fails with the reason")

@@ -13,7 +13,7 @@ from harness.runner import test
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
 SOURCES = PROJECT / "packaging" / "man"
-PAGES = ("org.statusd.monitor.7", "statusctl.1", "statusd-security.7", "statusd.8", "statusd.yaml.5")
+PAGES = ("org.statusd.monitor.7", "statusctl.1", "statusd-mqtt.8", "statusd-security.7", "statusd.8", "statusd.yaml.5")
 OF_ALL = ("--json", "--address", "--host", "--help", "--version")
 """The options that the manual describes for all commands."""
 

@@ -88,10 +88,12 @@ def contents():
         usual = "drwxr-xr-x" if path.endswith("/") or not path else "-rw-r--r--"
         equal((owner, mode), ("root/root", MODES.get(path, usual)), path)
     wanted = {f"{file}.gz" if file.startswith("usr/share/man/") else file for file in (*FILES, *IN_ADDITION)}
-    of_web = {file for file in wanted if "statusd-web" in file}
-    equal({path for path in found if path and not path.endswith("/")}, wanted - of_web)
-    web = run("dpkg-deb", "-c", next(package.parent.glob("statusd-web_*.deb"))).out.split()
-    equal({path.removeprefix("./") for path in web if path.startswith("./") and not path.endswith("/") and "/doc/" not in path and "/lintian/" not in path}, of_web)
+    for name in ("statusd-web", "statusd-mqtt"):
+        own = {file for file in wanted if name in file}
+        there = run("dpkg-deb", "-c", next(package.parent.glob(f"{name}_*.deb"))).out.split()
+        equal({path.removeprefix("./") for path in there if path.startswith("./") and not path.endswith("/") and "/doc/" not in path and "/lintian/" not in path}, own)
+        wanted -= own
+    equal({path for path in found if path and not path.endswith("/")}, wanted)
     equal(run("dpkg-deb", "-I", package, "conffiles").out, "/etc/statusd/statusd.yaml\n")
 
 
