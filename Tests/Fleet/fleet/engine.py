@@ -42,9 +42,13 @@ class Node:
         self.command, self.log, self.address = command, log, address
         self.process = None
 
-    def start(self):
+    def start_alone(self):
+        """Starts it, and does not wait until it listens."""
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def start(self):
+        self.start_alone()
         until_open(self.address, self.process, self.log)
 
     def end(self, number=signal.SIGTERM):
@@ -164,7 +168,6 @@ class Nats(Engine):
     def start(self):
         # A node alone has no quorum, and its MQTT side answers only with one.
         for node in self.nodes:
-            with open(node.log, "ab") as log:
-                node.process = subprocess.Popen(node.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            node.start_alone()
         for node in self.nodes:
             until_open(node.address, node.process, node.log)

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a hub costs, and how fast it is, with played hosts on a broker."""
+
+import signal
+import time
+
+from harness.varlink import Connection
+
+from . import checker, engine, hosts, mqtt, played
+
+SERVERS = 200_000
+
+
+def percentile(values, part):
+    return sorted(values)[min(len(values) - 1, int(len(values) * part))]
+
+
+def hub_of(broker, **more):
+    """A hub that follows all hosts."""
+    urls = [f"mqtt://{address}:{port}" for address, port in broker.addresses]
+    return hosts.Host("hub", {"broker": urls, "host": "hub", "publish": False, "follow": ["*"], **more},
+                      f"limits: {{ servers: {SERVERS} }}\nservers: {{ own: {{ push: true }} }}\n")
+
+
+def count(hub):
+    """The number of hosts that are ready there, and of their servers."""
+    table = hub.call("Hosts")["hosts"]
+    return sum(row["state"] == "ready" for row in table), sum(row["servers"] for row in table)
+
+
+def complete(hub, model, patience=120):
+    """Waits until the hub has all of these; returns the seconds."""
+    ready = sum(host["state"] == "ready" for host in model.values())
+    wanted = sum(len(host["servers"]) for host in model.values())
+    return played.until(lambda: count(hub) == (ready, wanted), f"{wanted} servers, of {count(hub)}", patience, pause=0.2)[1]
+
+
+def right(hub, model):
+    """What is wrong on the hub."""
+    return checker.differences(model, hub.call("List")["servers"], hub.call("Hosts")["hosts"], own={"own"})
+
+
+def weight(hub):
+    return f"statusd {hub.memory(hub.daemon.process):.0f} MB, statusd-mqtt {hub.memory():.0f} MB"
+
+
+class Path:
+    """The way of a change: from a real host's Post to the stream of the hub."""
+
+    def __init__(self, host, hub):
+        self.post, self.stream = Connection(host.daemon.socket), Connection(hub.daemon.socket)
+        self.stream.send("Watch", {"server": f"db@{host.name}"}, more=True)
+        self.stream.receive()
+        self.number = 0
+
+    def once(self):
+        """The seconds of a change."""
+        self.number += 1
+        text = f"change {self.number}"
+        began = time.perf_counter()
+        self.post.send("Post", {"server": "db", "text": text})
+        while True:
+            event = self.stream.receive()["parameters"]["event"]
+            if ((event.get("server") or {}).get("status") or {}).get("text") == text:
+                break
+        seconds = time.perf_counter() - began
+        self.post.receive()
+        return seconds
+
+
+class Pair:
+    """A bare publisher and a bare subscriber, for comparison."""
+
+    def __init__(self, address):
+        self.publisher, self.subscriber = mqtt.Client(address, "bare-pub"), mqtt.Client(address, "bare-sub")
+        self.subscriber.subscribe("bare/topic")
+        self.payload, self.number = b"x" * 400, 0
+
+    def once(self):
+        self.number = self.number % 60000 + 1
+        began = time.perf_counter()
+        self.publisher.socket.sendall(mqtt.publish("bare/topic", self.payload, self.number))
+        while not self.subscriber.messages:
+            self.subscriber.read()
+        seconds = time.perf_counter() - began
+        self.subscriber.messages.clear()
+        self.publisher.until(mqtt.PUBACK)
+        return seconds
+
+
+def latencies(way, pair, rounds=10, each=100):
+    """The times of both, in rounds that take turns."""
+    found = {way: [], pair: []}
+    for _ in range(rounds):
+        for one, times in found.items():
+            times += [one.once() for _ in range(each)]
+    return found[way], found[pair]
+
+
+def line(about, text):
+    print(f"{about:58} {text}", flush=True)
+
+
+def mosquitto(size, patience):
+    """One broker, and `size` hosts with ten servers each."""
+    with engine.Mosquitto() as broker, played.Fleet(broker.addresses, size - 1000, shares=2, wrong=0) as fleet:
+        began = time.monotonic()
+        fleet.all("start")
+        thousand = fleet.add(1000)
+        thousand.order("start")
+        model = fleet.settle(beat=False, patience=patience)
+        line(f"{size} hosts with 10 servers connect and publish", f"{time.monotonic() - began:.1f} s, mosquitto {broker.memory()[0]} MB")
+        hub = hub_of(broker)
+        sender = hosts.Host("sender", {"broker": f"mqtt://127.0.0.1:{broker.port}", "host": "sender"}, "servers: { db: { push: true } }\n")
+        try:
+            hub.daemon.start()
+            idle = hub.memory(hub.daemon.process)
+            hub.start_carrier()
+            line("a new hub is complete", f"{complete(hub, model, patience):.1f} s")
+            line("its memory", f"{weight(hub)}; statusd before {idle:.0f} MB")
+            wrong = right(hub, model)
+            line("the checker", f"{len(wrong)} differences {wrong[:3]}")
+            hub.end_carrier(signal.SIGTERM)
+            hub.daemon.stop()
+            began = time.monotonic()
+            hub.daemon.start()
+            line("the hub restarts: ready", f"{time.monotonic() - began:.1f} s")
+            hub.start_carrier()
+            line("the hub restarts: complete", f"{complete(hub, model, patience):.1f} s; {weight(hub)}")
+            sender.start()
+            played.until(lambda: any(row["name"] == "sender" and row["servers"] for row in hub.call("Hosts")["hosts"]), "the sender")
+            line("statusd-mqtt of a host with one server, idle", f"{sender.memory():.1f} MB")
+            way, pair = latencies(Path(sender, hub), Pair(broker.addresses[0]))
+            for part, name in ((0.5, "p50"), (0.99, "p99")):
+                ours, bare = percentile(way, part) * 1e6, percentile(pair, part) * 1e6
+                line(f"Post on a host to the hub's stream, {name}", f"{ours:.0f} µs; bare publisher and subscriber {bare:.0f} µs; {ours / bare:.2f} ×")
+            began = time.monotonic()
+            fleet.kill(thousand)
+            played.until(lambda: sum(row["state"] == "lost" for row in hub.call("Hosts")["hosts"]) == 1000, "1000 lost hosts")
+            line("kill -9 of 1,000 hosts, until all are lost", f"{time.monotonic() - began:.1f} s")
+        finally:
+            for host in (hub, sender):
+                host.close()
+
+
+def nats(program, size, patience):
+    """A cluster of three: a node dies under load, and then another one."""
+    with engine.Nats(program) as broker, played.Fleet(broker.addresses, size, shares=2, wrong=0) as fleet:
+        began = time.monotonic()
+        fleet.all("start")
+        model = fleet.settle(beat=False, patience=patience)
+        line(f"NATS, three nodes: {size} hosts connect and publish", f"{time.monotonic() - began:.1f} s, {broker.memory()} MB")
+        hub = hub_of(broker)
+        try:
+            hub.start()
+            line("a new hub is complete", f"{complete(hub, model, patience):.1f} s; {weight(hub)}")
+            wrong = right(hub, model)
+            line("the checker", f"{len(wrong)} differences {wrong[:3]}")
+            fleet.all("play", rate=50)
+            time.sleep(3)
+            broker.nodes[0].kill()
+            began = time.monotonic()
+            time.sleep(2)
+            fleet.all("play", rate=0)
+            model = fleet.settle(patience=patience)
+            acknowledged = time.monotonic() - began
+            played.until(lambda: not right(hub, model), "all right again", patience, pause=0.3)
+            line("a node is killed under load, until all is right again",
+                 f"{time.monotonic() - began:.1f} s (all hosts acknowledged after {acknowledged:.1f} s)")
+            broker.nodes[1].kill()
+            time.sleep(30)
+            states = {}
+            for row in hub.call("Hosts")["hosts"]:
+                states[row["state"]] = states.get(row["state"], 0) + 1
+            line("30 s after a second node was killed", f"the hub shows {states}")
+            print("\n".join(f"    {text}" for text in hub.log().splitlines()[-4:]))
+            broker.nodes[1].start_alone()
+            broker.nodes[0].start_alone()
+            began = time.monotonic()
+            model = fleet.settle(patience=patience)
+            played.until(lambda: not right(hub, model), "all right again", patience, pause=0.3)
+            line("both are back, until all is right again", f"{time.monotonic() - began:.1f} s")
+        finally:
+            hub.close()
