@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares what a hub shows, once all is quiet, with what its hosts said last."""
 
-IDENTICAL = ("description", "phase", "values")
+IDENTICAL = ("description", "phase")
 OF_STATUS = ("text", "level", "changedAt", "levelChangedAt")
 LEVELS = {"ready": "ok", "lost": "critical", "stopped": None}
 CLOCK = 5_000
@@ -75,6 +75,8 @@ def of_server(host, state, said, shown):
 
     for key in IDENTICAL:
         compare(key, without_nulls(shown.get(key)), without_nulls(said.get(key)))
+    # New numbers are published only with the next change.
+    compare("values", measured(shown), measured(said))
     # A user's ID means nothing on another host.
     compare("silence", *(without_nulls({**(server.get("silence") or {}), "user": None}) for server in (shown, said)))
     if state == "ready":
@@ -88,6 +90,11 @@ def of_server(host, state, said, shown):
     for key in ("group", "parent"):
         compare(key, shown.get(key), f"{said[key]}@{host}" if said.get(key) else host)
     return wrong
+
+
+def measured(server):
+    """The names and units of what a check measured."""
+    return [(value["name"], value["unit"]) for value in server.get("values") or []]
 
 
 def without_nulls(value):

@@ -27,7 +27,7 @@ class Run:
         self.random = random.Random(seed)
         self.begun, self.done, self.wrong, self.undo = time.monotonic(), [], [], []
         self.broker = self.net = self.fleet = self.hub = None
-        self.hosts, self.poster = [], None
+        self.hosts, self.poster, self.tails = [], None, []
         self.count, self.converged = count, None
 
     def note(self, text):
@@ -68,6 +68,8 @@ class Run:
         for host in (*self.hosts, self.hub):
             if host:
                 self.inspect(host)
+                self.tails += [f"{host.name}, {program}: {line}" for program, text in (("statusd", host.daemon.log()), ("statusd-mqtt", host.log()))
+                               for line in text.splitlines()[-5:]]
                 host.close()
         if self.fleet:
             self.fleet.__exit__()
@@ -78,7 +80,7 @@ class Run:
 
     def inspect(self, host):
         """A program that crashed is wrong, whatever the hub shows."""
-        for text, program in ((host.daemon.log(), "statusd"), (host.log(), "statusd-mqtt") if host.process else ("", "")):
+        for text, program in ((host.daemon.log(), "statusd"), (host.log(), "statusd-mqtt")):
             crash = re.search(r"^.*(Fatal error|Stack dump|Segmentation|Program crashed).*$", text, flags=re.MULTILINE)
             if crash:
                 self.wrong.append(f"{program} of {host.name} crashed: {crash[0]}")

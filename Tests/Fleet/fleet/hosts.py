@@ -54,7 +54,8 @@ class Host:
 
     def log(self):
         """What statusd-mqtt has written."""
-        return (self.daemon.folder / "mqtt.log").read_text(errors="replace")
+        path = self.daemon.folder / "mqtt.log"
+        return path.read_text(errors="replace") if path.exists() else ""
 
     def memory(self, process=None):
         """The memory of a process, by default of statusd-mqtt, in MB."""
