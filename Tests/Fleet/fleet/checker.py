@@ -12,7 +12,7 @@ def differences(hosts, shown, table, own=()):
     """Sentences about what is wrong.
 
     `hosts`: for each name the `state` (ready, stopped, lost; or forgotten: the broker has lost what it said, so the hub
-    may know it as lost, or not at all) and the `servers` that it said last, as statusctl --json shows them there.
+    may know it as lost, with some of its servers, or not at all) and the `servers` that it said last, as statusctl --json shows them there.
     `shown`: the hub's List. `table`: its Hosts. `own`: the servers that the hub has itself.
     """
     found = {}
@@ -58,8 +58,10 @@ def of_host(name, host, itself, row, mine):
         wrong.append(f"host {name} is {host.get('clock', 0)} ms ahead, and Hosts says {ahead}")
     for server in host["servers"]:
         there = mine.pop(f"{server['name']}@{name}", None)
-        if there is None:
+        if there is None and host["state"] != "forgotten":
             wrong.append(f"{server['name']}@{name} is missing")
+        elif there is None:
+            continue
         else:
             wrong += of_server(name, state, server, there)
     return wrong + [f"{server} is shown, but its host does not have it" for server in mine]
