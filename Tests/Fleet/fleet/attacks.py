@@ -109,7 +109,7 @@ class Stage:
     def said(self):
         """The lines about the evil host, but for those that the daemon writes of each server that changes."""
         return [line for line in (self.hub.log() + self.hub.daemon.log()).splitlines()
-                if re.search(r"evil|limit|too many|drop", line) and not re.search(r"@evil: |@evil (added|removed)|evil\d*(: | added| removed)", line)]
+                if re.search(r"evil|limit|too many|drop", line) and not re.search(r"^statusd: (\w+: )?(\S+@)?evil\d*(: | added| removed)", line)]
 
     @contextlib.contextmanager
     def attack(self, what, growth=GROWTH, said=SAYS):
