@@ -7,7 +7,7 @@ import re
 import shutil
 import tempfile
 
-from harness.daemon import STATUSCTL, STATUSD, environment, run
+from harness.daemon import BINARIES, STATUSCTL, STATUSD, environment, run
 from harness.expect import Skip, contains, equal
 from harness.runner import test
 
@@ -135,6 +135,13 @@ def statusd():
     manual = sections((SOURCES / "statusd.8.md").read_text(encoding="utf-8"))
     described = {re.search(r"`(--[\w-]+)`", cells[0])[1] for cells in rows(manual["Options"])}
     equal(described, set(options(run(STATUSD, "--help").out)))
+
+
+@test("statusd-mqtt(8) has the options of the program")
+def statusd_mqtt():
+    manual = sections((SOURCES / "statusd-mqtt.8.md").read_text(encoding="utf-8"))
+    described = set(re.findall(r"^- .*?`(--[\w-]+)`", manual["Options"], flags=re.MULTILINE))
+    equal(described, set(options(run(BINARIES / "statusd-mqtt", "--help").out)))
 
 
 @test("help begins with one line about the command's purpose, and ends with the exit statuses")
