@@ -3,7 +3,7 @@
 
 IDENTICAL = ("description", "phase")
 OF_STATUS = ("text", "level", "changedAt", "levelChangedAt")
-LEVELS = {"ready": "ok", "lost": "critical", "stopped": None}
+LEVELS = {"ready": "ok", "lost": "critical"}
 CLOCK = 5_000
 """The error, in milliseconds, of a clock difference that is measured under load."""
 
@@ -35,20 +35,22 @@ def differences(hosts, shown, table, own=()):
 
 def of_host(name, host, itself, row, mine):
     """What is wrong about a host and its servers."""
-    state = "lost" if host["state"] == "forgotten" else host["state"]
-    wrong = []
+    state, wrong = host["state"], []
     if row is None:
         return [f"host {name} is not in Hosts"]
     if itself is None:
         wrong.append(f"host {name} is not shown as a server")
     elif itself["source"] != "mqtt":
         wrong.append(f"{name}: source {itself['source']}")
-    elif LEVELS[state] and (itself.get("status") or {}).get("level") != LEVELS[state]:
-        wrong.append(f"{name} is {state}, and shown as {itself.get('status')} {itself['phase']}")
-    elif state == "stopped" and itself["phase"] != "failed":
-        wrong.append(f"{name} is stopped, and shown as {itself['phase']}")
-    if row["state"] != state:
+    # Of a host that the broker has forgotten, the hub knows what it heard last.
+    if state == "forgotten":
+        state = row["state"]
+        if state == "ready":
+            wrong.append(f"host {name} is away, and Hosts says ready")
+    elif row["state"] != state:
         wrong.append(f"host {name} is {state}, and Hosts says {row['state']}")
+    if itself and not shows(itself, state):
+        wrong.append(f"{name} is {state}, and shown as {itself.get('status')} {itself['phase']}")
     if row["servers"] != len(mine):
         wrong.append(f"host {name}: Hosts counts {row['servers']} servers, and the list has {len(mine)}")
     if row.get("version") and row["version"] != host.get("version", row["version"]):
@@ -65,6 +67,13 @@ def of_host(name, host, itself, row, mine):
         else:
             wrong += of_server(name, state, server, there)
     return wrong + [f"{server} is shown, but its host does not have it" for server in mine]
+
+
+def shows(itself, state):
+    """Whether the server that stands for a host shows its state."""
+    if state == "stopped":
+        return itself["phase"] == "failed"
+    return itself["phase"] == "loaded" and (itself.get("status") or {}).get("level") == LEVELS[state]
 
 
 def of_server(host, state, said, shown):
