@@ -191,7 +191,7 @@ struct FragmentReader {
     private static let limits:
         [(key: String, path: any WritableKeyPath<Limits, Int> & Sendable, range: ClosedRange<Int>)] = [
             ("message", \.message, 1024...16 << 20), ("unsent", \.unsent, 4096...1 << 30),
-            ("connections", \.connections, 1...65_536), ("servers", \.servers, 0...65_536),
+            ("connections", \.connections, 1...65_536), ("servers", \.servers, 0...200_000),
             ("checks", \.checks.checks, 1...4096), ("processes", \.checks.processes, 1...1024),
             ("requests", \.checks.requests, 1...1024), ("files", \.checks.files, 1...1024),
         ]

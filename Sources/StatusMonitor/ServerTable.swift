@@ -9,13 +9,18 @@ import StatusModel
 struct ServerTable {
     private var places: [ServerName: Int] = [:]
     private var records: [Ledger.Record] = []
-    /// All names, sorted.
-    private var names: [ServerName] = []
+    private var sortedNames = SortedNames()
     /// The position that was looked up last for a post.
     private var last = 0
 
     /// The positions of all servers, in no particular order.
     var indices: Range<Int> { records.indices }
+
+    /// The first name; nil if there is none.
+    var firstName: ServerName? { sortedNames.first }
+
+    /// All names, sorted.
+    var names: [ServerName] { sortedNames.names(after: nil, limit: .max) }
 
     /// The position of a server; nil if the table does not have it.
     func place(of name: ServerName) -> Int? { places[name] }
@@ -40,18 +45,13 @@ struct ServerTable {
 
     /// The records of at most `limit` servers after `name`, sorted by name.
     func records(after name: ServerName?, limit: Int) -> some Sequence<Ledger.Record> {
-        let start = name.map { name in firstIndex { $0 > name } } ?? 0
-        return names[start..<start + min(names.count - start, limit)].lazy.compactMap { self[$0] }
+        sortedNames.names(after: name, limit: limit).lazy.compactMap { self[$0] }
     }
 
-    /// The index of the first name that satisfies a condition, which all later names must satisfy, too.
-    private func firstIndex(where isBehind: (ServerName) -> Bool) -> Int {
-        var range = 0..<names.count
-        while !range.isEmpty {
-            let middle = range.lowerBound + range.count / 2
-            range = isBehind(names[middle]) ? range.lowerBound..<middle : middle + 1..<range.upperBound
-        }
-        return range.lowerBound
+    /// Makes room for this many records, so that the table need not grow in one step.
+    mutating func reserveCapacity(_ count: Int) {
+        places.reserveCapacity(count)
+        records.reserveCapacity(count)
     }
 
     /// Adds a record, whose name must be new; returns its position.
@@ -60,8 +60,7 @@ struct ServerTable {
         let place = records.count
         let replaced = places.updateValue(place, forKey: record.state.name)
         precondition(replaced == nil, "two records of one name")
-        let name = record.state.name
-        names.insert(name, at: firstIndex { $0 > name })
+        sortedNames.insert(record.state.name)
         records.append(record)
         return place
     }
@@ -69,7 +68,7 @@ struct ServerTable {
     /// Removes a server's record; the last record moves to its position.
     mutating func remove(_ name: ServerName) {
         guard let place = places.removeValue(forKey: name) else { return }
-        names.remove(at: firstIndex { $0 >= name })
+        sortedNames.remove(name)
         let last = records.removeLast()
         guard place < records.count else { return }
         places[last.state.name] = place

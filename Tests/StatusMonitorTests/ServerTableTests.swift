@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
+import TestSupport
 import Testing
 
 @testable import StatusMonitor
@@ -29,5 +30,39 @@ import Testing
         #expect(table.indices.isEmpty)
         table.insert(record("again"))
         #expect(table[name("again")] != nil)
+    }
+
+    @Test(
+        "names stay sorted, and are found after any name, as in a plain array", arguments: 1...8 as ClosedRange<UInt64>)
+    func sortsNames(seed: UInt64) {
+        var random = SeededRandom(state: seed)
+        var (names, plain) = (SortedNames(), [ServerName]())
+        // More names than two chunks hold; sometimes more are removed than added.
+        for step in 0..<8000 {
+            let grows = (step / 2000).isMultiple(of: 2) ? 8 : 3
+            let some = name("server-\(random.next() % 8000)")
+            if Int(random.next() % 10) < grows {
+                if !plain.contains(some) {
+                    names.insert(some)
+                    plain.insert(some, at: plain.firstIndex { $0 > some } ?? plain.count)
+                }
+            } else if let victim = plain.indices.randomElement(using: &random) {
+                names.remove(plain.remove(at: victim))
+            }
+            let limit = Int(random.next() % 700)
+            #expect(names.names(after: some, limit: limit) == Array(plain.filter { $0 > some }.prefix(limit)))
+        }
+        #expect(names.names(after: nil, limit: .max) == plain)
+        #expect(names.chunks.count > 1)
+        #expect(names.chunks.allSatisfy { !$0.isEmpty && $0.count <= SortedNames.mostOfChunk })
+        for name in plain { names.remove(name) }
+        #expect(names.chunks.isEmpty)
+    }
+
+    @Test("names that come in their order fill each chunk")
+    func fillsChunks() {
+        var names = SortedNames()
+        for number in 10_000..<10_000 + 3 * SortedNames.mostOfChunk { names.insert(name("server-\(number)")) }
+        #expect(names.chunks.map(\.count) == [512, 512, 512])
     }
 }
