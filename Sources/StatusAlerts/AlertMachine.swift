@@ -18,8 +18,10 @@ public struct AlertMachine: Sendable {
         var isDown = false
         /// When the level became this one.
         var since: (boot: Duration, wall: Timestamp)
-        /// When the server last left each level, in the order of `Level.allCases`.
-        var left: [Duration]
+        /// When the server was first seen, or seen again after a time in which nothing was known.
+        var seenAt: Duration
+        /// When the server last left each level, in the order of `Level.allCases`; empty if it has left none.
+        private var left: [Duration] = []
         var isSilenced = false
         /// Whether it must not be told before this time, because programs report again after a start.
         var heldUntil = Duration.zero
@@ -32,13 +34,23 @@ public struct AlertMachine: Sendable {
         var children: Set<ServerName> = []
 
         init(_ rule: AlertRule, since: (boot: Duration, wall: Timestamp)) {
-            (self.rule, self.since) = (rule, since)
-            left = Level.allCases.map { _ in since.boot }
+            (self.rule, self.since, seenAt) = (rule, since, since.boot)
+        }
+
+        /// Begins anew, because nothing was known until this time.
+        mutating func begin(at now: Duration) { (seenAt, left) = (now, []) }
+
+        /// Notes that the server leaves a level.
+        mutating func leave(_ level: Level, at now: Duration) {
+            guard let index = Level.allCases.firstIndex(of: level) else { return }
+            if left.isEmpty { left = Level.allCases.map { _ in seenAt } }
+            left[index] = now
         }
 
         /// Since when the level has been one of these.
         func since(in levels: Set<Level>) -> Duration {
-            zip(Level.allCases, left).filter { !levels.contains($0.0) }.map(\.1).max() ?? since.boot
+            if levels.isSuperset(of: Level.allCases) { return since.boot }
+            return zip(Level.allCases, left).filter { !levels.contains($0.0) }.map(\.1).max() ?? seenAt
         }
     }
 
@@ -95,9 +107,12 @@ public struct AlertMachine: Sendable {
     public var isIdle: Bool { receivers.isEmpty }
 
     /// Takes the receivers of a configuration; what a removed one was told is kept, in case that it comes back.
+    ///
+    /// Without receivers, the servers are forgotten, because each takes half a kilobyte.
     public mutating func configure(_ settings: [String: AlertReceiver]) {
         for name in receivers.keys where settings[name] == nil { receivers[name] = nil }
         for (name, settings) in settings { receivers[name, default: Receiver(settings: settings)].settings = settings }
+        if isIdle { (servers, orphans, open, pending, wakes) = ([:], [:], [], [], WakeTimes()) }
         for name in servers.keys { reopen(name) }
         for key in told.keys { reopen(key.server) }
     }
@@ -163,7 +178,7 @@ public struct AlertMachine: Sendable {
         servers[name]?.level = level
         servers[name]?.isDown = isDown
         servers[name]?.since = since
-        servers[name]?.left = Level.allCases.map { _ in since.boot }
+        servers[name]?.begin(at: since.boot)
         servers[name]?.isSilenced = isSilenced
         hold(name, until: startedAt)
         servers[name]?.heldUntil = startedAt + Self.startHold
@@ -180,12 +195,7 @@ public struct AlertMachine: Sendable {
         guard let old = servers[name] else { return false }
         if level == old.level, isDown == old.isDown, isSilenced == old.isSilenced { return false }
         if level != old.level {
-            if let left = old.level.flatMap(Level.allCases.firstIndex(of:)) {
-                servers[name]?.left[left] = now
-            } else {
-                // Nothing was known until now.
-                servers[name]?.left = Level.allCases.map { _ in now }
-            }
+            if let level = old.level { servers[name]?.leave(level, at: now) } else { servers[name]?.begin(at: now) }
             servers[name]?.level = level
             servers[name]?.since = (now, wall)
             servers[name]?.resultAt = now

@@ -29,8 +29,8 @@ final class AlertDispatcher: EndOfTurnWork {
     private var counted: (counts: [MonitorInterface.ReceiverCounts], next: Duration)?
     /// The number of deliveries that are running.
     private var running = 0
-    /// Whether the servers of an earlier run are still to be taken.
-    private var isFresh = true
+    /// Whether the machine knows the servers; without receivers, it knows none.
+    private var hasServers = false
     /// Saves what changed; returns when it is saved, or cannot be.
     var save: @EventLoop @Sendable () async -> Void = {}
     /// Called when something changed that a restart must keep.
@@ -57,12 +57,12 @@ final class AlertDispatcher: EndOfTurnWork {
     func apply() {
         let now = clock()
         machine.configure(configuration.receivers.mapValues(\.settings))
+        guard !machine.isIdle else { return hasServers = false }
         for state in registry.monitor.states {
             machine.set(rule(of: state), for: state.name, at: now.boot, wall: now.wall)
-            guard isFresh else { continue }
-            if state.isRestored { restore(state, at: now) } else { take(state, at: now) }
+            if !hasServers { begin(with: state, at: now) }
         }
-        isFresh = false
+        hasServers = true
         schedule()
     }
 
@@ -92,16 +92,23 @@ final class AlertDispatcher: EndOfTurnWork {
         return rule
     }
 
-    private func restore(_ state: ServerState, at now: Moment) {
+    /// Takes the state of a server that the machine does not know yet, whose level may have lasted for some time.
+    private func begin(with state: ServerState, at now: Moment) {
         let status = state.isCurrent ? state.status : nil
         let age = status.map { max(0, now.wall.milliseconds - $0.levelChangedAt.milliseconds) } ?? 0
-        machine.restore(
-            state.name, level: state.countedLevel, isDown: state.isDown, isSilenced: state.silence != nil,
-            since: (now.boot - .milliseconds(age), status?.levelChangedAt ?? now.wall))
+        let since = (boot: now.boot - .milliseconds(age), wall: status?.levelChangedAt ?? now.wall)
+        let (level, isSilenced) = (state.countedLevel, state.silence != nil)
+        if state.isRestored {
+            machine.restore(state.name, level: level, isDown: state.isDown, isSilenced: isSilenced, since: since)
+        } else {
+            machine.take(
+                state.name, level: level, isDown: state.isDown, isSilenced: isSilenced, at: since.boot,
+                wall: since.wall)
+        }
     }
 
     private func take(_ change: RecordedChange) {
-        guard let snapshot = change.snapshot, change.kind != .selected else { return }
+        guard hasServers, let snapshot = change.snapshot, change.kind != .selected else { return }
         let (state, now) = (snapshot.state, clock())
         if change.kind == .removed {
             machine.remove(state.name, at: now.boot)
