@@ -10,6 +10,8 @@ public struct LogEntry: Equatable, Sendable {
     public var snapshot: ServerSnapshot?
     /// Whether its server was selected at the time of the event.
     public var isOfSelected: Bool
+    /// The greatest severity of its server before and after the event; the greatest of all if that is unknown.
+    var severity: Int8 = 4
     /// The client that caused it.
     var caller: Caller?
 

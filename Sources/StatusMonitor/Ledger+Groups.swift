@@ -15,6 +15,8 @@ extension Ledger {
         var effects = Effects(revision: log.latest)
         suspendGroups()
         groups = GroupTable(rules)
+        if groups.isEmpty, !hasMembers { return effects }
+        hasMembers = !groups.isEmpty
         for place in records.indices {
             let old = records[place].state.group
             joinGroups(at: place)

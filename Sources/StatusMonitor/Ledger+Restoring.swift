@@ -17,6 +17,8 @@ extension Ledger {
         }
         log.restore(memory.isComplete ? memory.entries : [], upTo: position.revision)
         (followedOfAll, followed) = (position.followedOfAll, position.followed)
+        // It is unknown which servers had them.
+        (followedOfSeverities[4], removalRevision) = (followedOfAll, followedOfAll.updates)
         selectionRevision = position.selectionRevision
         let shift = memory.shift(to: now)
         for server in memory.servers where records.place(of: server.state.name) == nil {
@@ -24,6 +26,7 @@ extension Ledger {
             let hasGrace = record.grantGrace(at: now)
             let place = records.insert(record)
             if record.state.isOfOtherHost { restoreHost(of: place, at: now) }
+            listSeverity(Grade(record.state).severity, at: place)
             // Otherwise the next start would misread its times as times of this boot, or give it the grace again.
             if hasGrace || !memory.isOfThisBoot { _ = noteUnsaved(at: place) }
         }

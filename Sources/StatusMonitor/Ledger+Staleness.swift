@@ -56,7 +56,10 @@ extension Ledger {
         nextExpiry = nil
         var names: [ServerName] = []
         for place in records.indices {
-            guard !records[place].state.isStale, let expiry = records[place].expiry else { continue }
+            // To compute a record's expiry, the record is copied; of 100,000 servers, few may have a time to live.
+            guard records[place].ownTimeToLive != nil || records[place].definition.timeToLive != nil,
+                !records[place].state.isStale, let expiry = records[place].expiry
+            else { continue }
             if expiry <= now.boot {
                 names.append(records[place].state.name)
             } else {

@@ -53,6 +53,8 @@ struct Ledger {
         var staysStale = false
         /// What its last event showed besides the text.
         var grade: Grade?
+        /// The severity of its level, under which ``Ledger/severe`` lists it; 0 for none.
+        var severity: Int8 = 0
         /// The groups of which it is a member (``GroupTable``), and how it counts there.
         var groups: [Int] = []
         var share: Group.Share?
@@ -71,6 +73,12 @@ struct Ledger {
         init(_ state: ServerState) {
             (level, phase, isStale) = (state.status?.level, state.phase, state.isStale)
         }
+
+        /// The severity of the counted level (`ServerState.countedLevel`); 0 for none.
+        var severity: Int8 {
+            guard let level else { return phase == .failed || isStale ? 3 : 0 }
+            return Int8(truncatingIfNeeded: phase == .loaded && !isStale ? level.severity : max(3, level.severity))
+        }
     }
 
     /// The grace period of an overdue server after a restart; kept outside the record, because few servers have one.
@@ -86,6 +94,8 @@ struct Ledger {
     var groups = GroupTable()
     /// The other hosts that are followed.
     var hosts = HostTable()
+    /// Whether a server may be a member of a group, also of one of an earlier run.
+    var hasMembers = true
     /// The readers of servers that do not exist (yet).
     var absentReaders: [ServerName: [Int]] = [:]
     var selected: ServerName?
@@ -93,6 +103,12 @@ struct Ledger {
     var followed = Revisions()
     /// The last event for readers of all servers.
     var followedOfAll = Revisions()
+    /// The servers with each severity from 2 on, so that the worst is found among many.
+    var severe = [SortedNames](repeating: SortedNames(), count: 5)
+    /// The last events of servers with each severity, before or after it (``LogEntry/severity``).
+    var followedOfSeverities = [Revisions](repeating: Revisions(), count: 5)
+    /// The revision at which a server was last removed.
+    var removalRevision = 0
     var unsaved: Unsaved
     /// When the next check for stale statuses is scheduled.
     var nextExpiry: Duration?
@@ -197,44 +213,6 @@ struct Ledger {
         return effects
     }
 
-    // MARK: Selecting
-
-    /// Moves the selection; returns nil if the server is selected already.
-    mutating func select(_ name: ServerName?, by caller: Caller? = nil) throws(LedgerError) -> Effects? {
-        if let name, records.place(of: name) == nil { throw .noSuchServer(name) }
-        guard name != selected else { return nil }
-        watches.supersedeSelected()
-        let revision = log.latest + 1
-        if let place = selected.flatMap(records.place(of:)) {
-            records[place].state.isSelected = false
-            records[place].state.revision = revision
-        }
-        selected = name
-        selectionRevision = revision
-        guard let place = name.flatMap(records.place(of:)) else {
-            var effects = append(.selected, at: nil, by: caller)
-            effects.isFirstUnsaved = unsaved.note()
-            return effects
-        }
-        records[place].state.isSelected = true
-        return append(.selected, at: place, by: caller)
-    }
-
-    /// Selects the first of the worst servers by name; returns nil if the selected one is as bad, or there is none.
-    mutating func selectWorst(by caller: Caller? = nil) -> Effects? {
-        var severest = selected.flatMap(records.place(of:)).map { records[$0].state.severity } ?? 0
-        var worst: ServerName?
-        for place in records.indices {
-            let severity = records[place].state.severity
-            guard severity >= severest else { continue }
-            let name = records[place].state.name
-            guard severity > severest || worst.map({ name < $0 }) ?? false else { continue }
-            (worst, severest) = (name, severity)
-        }
-        guard let worst else { return nil }
-        return try? select(worst, by: caller)
-    }
-
     // MARK: Silences
 
     /// Begins a silence, or changes or ends it; returns nil if nothing changes.
@@ -263,6 +241,10 @@ struct Ledger {
             let grade = Grade(records[place].state)
             let snapshot = ServerSnapshot(
                 records[place].state, changesOnlyText: kind == .changed && records[place].grade == grade)
+            entry.severity = max(grade.severity, records[place].severity)
+            listSeverity(kind == .removed ? 0 : grade.severity, at: place)
+            if kind != .selected { followedOfSeverities[Int(entry.severity)].note(revision, kind) }
+            if kind == .removed { removalRevision = revision }
             records[place].grade = grade
             if !snapshot.changesOnlyText, kind != .updated { countMember(at: place, kind) }
             entry.snapshot = snapshot
