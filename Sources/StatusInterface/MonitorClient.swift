@@ -46,7 +46,8 @@ extension MonitorClient {
     > {
         try watchReplies(
             server: parameters.server, all: parameters.all, updates: parameters.updates, since: parameters.since,
-            mayComeLater: parameters.mayComeLater, silence: Self.longestSilence)
+            mayComeLater: parameters.mayComeLater, host: parameters.host, level: parameters.level,
+            silence: Self.longestSilence)
     }
 
     /// Waits until a server has a level or a text; without a timeout, it waits indefinitely.

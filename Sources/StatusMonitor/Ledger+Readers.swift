@@ -52,9 +52,51 @@ extension Ledger {
     /// The next servers of a reader's snapshot of all servers; nil after the last one.
     mutating func nextServers(_ id: Int, limit: Int) -> [ServerState]? {
         guard let last = watches[id].readServers(in: log) else { return nil }
-        let states = states(after: last, limit: limit)
-        watches[id].noteServers(upTo: states.last?.name, in: log)
-        return states.isEmpty ? nil : states
+        let (states, end) = states(after: last, limit: limit, in: watches[id].target.scope)
+        watches[id].noteServers(upTo: end, in: log)
+        return end == nil && states.isEmpty ? nil : states
+    }
+
+    /// The number of servers that one call looks at, however few of them are wanted.
+    private static let mostExamined = 512
+
+    /// At most `limit` of the wanted servers after `name`, sorted by name, and the server to continue after; nil after
+    /// the last one.
+    ///
+    /// There may be none of them although others follow.
+    func states(
+        after name: ServerName?, limit: Int, in scope: ServerScope
+    ) -> (states: [ServerState], end: ServerName?) {
+        if scope.isEmpty {
+            let states = states(after: name, limit: limit)
+            return (states, states.last?.name)
+        }
+        var (states, last, examined) = ([ServerState](), ServerName?.none, 0)
+        for record in records.records(after: name, limit: Self.mostExamined) {
+            (last, examined) = (record.state.name, examined + 1)
+            if scope.includes(record.state) { states.append(record.state) }
+            if states.count == limit { break }
+        }
+        return (states, last)
+    }
+
+    /// The revision of the last event that readers of some of all servers may want, with updates or without.
+    ///
+    /// With a level, it may be that of another host's server; with a host, that of a server with another level.
+    func lastWanted(_ scope: ServerScope, updates: Bool) -> Int {
+        func revision(_ revisions: Revisions) -> Int { updates ? revisions.updates : revisions.changes }
+        var last = removalRevision
+        if scope.host == nil {
+            last = max(last, revision(followedOfAll))
+        } else {
+            for name in records.names where scope.includes(name) {
+                last = max(last, records[name].map { revision($0.followed) } ?? 0)
+            }
+        }
+        if let level = scope.level {
+            last = min(last, followedOfSeverities[level.severity...].map { revision($0) }.max() ?? last)
+        }
+        return max(last, selectionRevision)
     }
 
     /// The event of an entry, with the state of a newer entry if the reader has seen that; nil if it is not needed.
@@ -74,7 +116,7 @@ extension Ledger {
 
     private func snapshot(for target: WatchTarget) -> Event {
         switch target {
-        case .all, .probe: Event(kind: .snapshot, cursor: cursor)
+        case .all, .matching, .probe: Event(kind: .snapshot, cursor: cursor)
         case .server(let name): Event(kind: .snapshot, cursor: cursor, server: records[name]?.state)
         case .selected: Event(kind: .snapshot, cursor: cursor, server: selected.flatMap { records[$0]?.state })
         }

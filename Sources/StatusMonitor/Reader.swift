@@ -147,7 +147,7 @@ struct Reader {
 
     private mutating func takeSnapshot(in log: borrowing EventLog) -> Step {
         revision = log.latest
-        next = target == .all ? .servers(nil, Unread()) : .nothing
+        next = target.isOfMany ? .servers(nil, Unread()) : .nothing
         return .snapshot
     }
 
@@ -214,6 +214,11 @@ struct Reader {
         if entry.kind == .updated && !wantsUpdates { return false }
         switch target {
         case .all: return snapshot?.includes(entry) != true
+        case .matching(let scope):
+            guard entry.kind == .selected || entry.snapshot.map({ scope.includes($0.state.name) }) ?? false,
+                entry.kind == .selected || scope.includes(severity: Int(entry.severity))
+            else { return false }
+            return snapshot?.includes(entry) != true
         case .probe: return false
         case .server(let name): return entry.snapshot?.state.name == name && entry.kind != .selected
         case .selected: return entry.isForSelected
@@ -265,9 +270,10 @@ extension Reader {
 
     /// The revision of the last event that the reader wants.
     private func lastWanted(in ledger: borrowing Ledger) -> Int {
+        if case .matching(let scope) = target { return ledger.lastWanted(scope, updates: wantsUpdates) }
         let last =
             switch target {
-            case .all: ledger.followedOfAll
+            case .all, .matching: ledger.followedOfAll
             case .probe: Revisions(updates: ledger.log.latest, changes: ledger.log.latest)
             case .selected: ledger.followed
             case .server(let name): ledger.records[name]?.followed ?? Revisions()

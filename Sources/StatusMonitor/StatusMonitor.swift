@@ -53,8 +53,21 @@ public final class StatusMonitor: Sendable {
         ledger.withLock { $0.states(after: name, limit: limit) }
     }
 
+    /// At most `limit` of the wanted servers after `name`, sorted by name, and the server to continue after; nil after
+    /// the last one.
+    ///
+    /// There may be none of them although others follow, so that a call takes little time.
+    public func states(
+        after name: ServerName?, limit: Int, in scope: ServerScope
+    ) -> (states: [ServerState], end: ServerName?) {
+        ledger.withLock { $0.states(after: name, limit: limit, in: scope) }
+    }
+
     /// The number of servers.
     public var serverCount: Int { ledger.withLock { $0.records.indices.count } }
+
+    /// Makes room for this many servers, because a table of many thousands that grows takes long.
+    public func reserveCapacity(_ count: Int) { ledger.withLock { $0.records.reserveCapacity(count) } }
 
     /// The state of one server.
     public func state(of name: ServerName) throws(LedgerError) -> ServerState {

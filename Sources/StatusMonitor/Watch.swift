@@ -9,7 +9,22 @@ public enum WatchTarget: Hashable, Sendable {
     case selected
     case server(ServerName)
     case all
+    /// The events of some of all servers, and moves of the selection.
+    ///
+    /// With a level, the event with which a server leaves that level is one of them.
+    case matching(ServerScope)
     case probe
+
+    /// Which of all servers it is about.
+    var scope: ServerScope { if case .matching(let scope) = self { scope } else { ServerScope() } }
+
+    /// Whether its snapshots have several servers (``Watch/nextServers(limit:)``).
+    public var isOfMany: Bool {
+        switch self {
+        case .all, .matching: true
+        case .selected, .server, .probe: false
+        }
+    }
 }
 
 /// How soon a reader should read.
@@ -44,6 +59,8 @@ public final class Watch: Sendable {
     public func next() -> Event? { monitor.ledger.withLock { $0.next(id) } }
 
     /// The next servers of a snapshot of all servers, with their current states; nil after the last one.
+    ///
+    /// If only some servers are wanted, it may return none although others follow.
     ///
     /// So a snapshot is never in memory as a whole. A change of a server before it is read here is part of the
     /// snapshot, and no separate event. A later change is an event after the snapshot.

@@ -70,7 +70,7 @@ struct WatchTable {
     private mutating func withReaders(of target: WatchTarget, _ body: (inout [Int]) -> Void) {
         switch target {
         case .selected: body(&ofSelected)
-        case .all: body(&ofAll)
+        case .all, .matching: body(&ofAll)
         case .probe: body(&ofProbe)
         case .server: break
         }

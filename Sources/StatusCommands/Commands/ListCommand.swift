@@ -34,15 +34,17 @@ enum ListCommand {
             defer { withExtendedLifetime(reader) {} }
             try await ListWatcher(context).run()
         }
-        let all = try await context.client.list().servers
+        let (host, level) = (filter.scope.host, filter.scope.level)
+        let all = try await context.client.list(host: host, level: level).servers
         let servers = all.filter(filter.includes)
         let notices = await context.notices()
         if terminal.isJSON {
             terminal.json { $0.member("servers", servers) }
-        } else if all.isEmpty {
+        } else if all.isEmpty, filter.scope.isEmpty {
             terminal.note(emptyNote(context, notices))
         } else if servers.isEmpty {
-            terminal.note("none of the \(all.count) servers matches")
+            // With a host or a level, the daemon has left the others out.
+            terminal.note(filter.scope.isEmpty ? "none of the \(all.count) servers matches" : "no server matches")
         } else {
             for line in lines(servers.map { ServerListing.Row(server: $0) }, terminal, arguments) {
                 terminal.line(line)
@@ -74,6 +76,12 @@ enum ListCommand {
 struct ServerFilter: Sendable {
     private static let level = Options.level(
         help: "Only servers with this level or a worse one, in the order ok, warning, unknown, critical.")
+    private static let origin = Option<ServerName?>(
+        "of", value: "HOST", help: "Only servers of this other host, which are named NAME@HOST.", default: nil
+    ) { text throws(InvalidValue) in
+        guard let host = ServerName(text) else { throw InvalidValue(ServerName.rule) }
+        return host
+    }
     private static let selected = Flag("selected", help: "Only the selected server.")
     private static let stale = Flag("stale", help: "Only servers whose status is stale.")
     private static let source = Option<String?>(
@@ -85,17 +93,20 @@ struct ServerFilter: Sendable {
     }
     private static let kinds = SourceKinds.keys
 
-    static let parameters: [any AnyParameter] = [level, selected, stale, source]
+    static let parameters: [any AnyParameter] = [level, origin, selected, stale, source]
 
     private let arguments: ParsedArguments
 
     init(_ arguments: ParsedArguments) { self.arguments = arguments }
 
+    /// The part of the filter that the daemon knows.
+    var scope: ServerScope { ServerScope(host: arguments[Self.origin], level: arguments[Self.level]) }
+
     /// Whether a server is shown.
     ///
     /// A status that is not current counts as `unknown`.
     func includes(_ server: ServerState) -> Bool {
-        if let level = arguments[Self.level], server.countedLevel?.severity ?? 0 < level.severity { return false }
+        if !scope.includes(server) { return false }
         if arguments[Self.selected], !server.isSelected { return false }
         if arguments[Self.stale], !server.isStale { return false }
         return arguments[Self.source].map { $0 == server.source } ?? true
@@ -142,9 +153,10 @@ private struct HostList {
 
     private func answers() async -> [Answer] {
         let hosts = arguments[Options.host]
+        let scope = ServerFilter(arguments).scope
         return await withTaskGroup(of: (Int, Answer).self) { group in
             for (number, host) in hosts.enumerated() {
-                group.addTask { (number, await Self.ask(host)) }
+                group.addTask { [scope] in (number, await Self.ask(host, scope)) }
             }
             var answers = [Answer?](repeating: nil, count: hosts.count)
             for await (number, answer) in group { answers[number] = answer }
@@ -152,10 +164,11 @@ private struct HostList {
         }
     }
 
-    private static func ask(_ host: RemoteHost) async -> Answer {
+    private static func ask(_ host: RemoteHost, _ scope: ServerScope) async -> Answer {
         let address = DaemonAddress.remote(host)
         do {
-            return .success(try await address.connect().list(within: patience).servers)
+            let client = try await address.connect()
+            return .success(try await client.list(host: scope.host, level: scope.level, within: patience).servers)
         } catch {
             var failure = CommandFailure(error, address: address)
             failure.host = host.name

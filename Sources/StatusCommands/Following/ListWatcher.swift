@@ -12,7 +12,7 @@ import Varlink
 final class ListWatcher {
     private let context: ClientCommand.Context
     private let filter: ServerFilter
-    private var board = ServerBoard()
+    private var board: ServerBoard
     /// Why the daemon is away; nil while it is not.
     private var absence: String?
     /// The lines of the last list on a terminal.
@@ -22,6 +22,7 @@ final class ListWatcher {
     init(_ context: ClientCommand.Context) {
         self.context = context
         filter = ServerFilter(context.arguments)
+        board = ServerBoard(of: filter.scope)
     }
 
     /// Follows all servers until the user interrupts it.
@@ -33,8 +34,8 @@ final class ListWatcher {
         let clock = try context.terminal.canMoveCursor ? TickingClock { redrawing.needsDrawing() } : nil
         defer { withExtendedLifetime((resized, clock)) {} }
         var follower = EventFollower(
-            MonitorInterface.WatchParameters(all: true), at: context.address, .unlimited, resumes: false,
-            continuing: context.client)
+            MonitorInterface.WatchParameters(all: true, host: filter.scope.host, level: filter.scope.level),
+            at: context.address, .unlimited, resumes: false, continuing: context.client)
         try await follower.run { step in
             await take(step)
             redrawing.needsDrawing()
@@ -93,7 +94,7 @@ final class ListWatcher {
     private func draw(_ servers: [ServerState], on terminal: Terminal) {
         ErrorRelay.mute()
         var lines = table(servers, on: terminal)
-        if board.servers.isEmpty {
+        if board.count == 0, filter.scope.isEmpty {
             lines = ["no servers yet"]
         } else if servers.isEmpty {
             lines = ["no server matches"]

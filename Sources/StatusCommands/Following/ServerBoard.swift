@@ -4,12 +4,15 @@ import StatusModel
 
 /// All servers, as a stream of all events shows them.
 struct ServerBoard {
+    private let scope: ServerScope
     private let limit: Int
     private var states: [ServerName: ServerState] = [:]
 
-    /// - Parameter limit: the most servers, as many as a configuration may allow, because a peer that is not statusd
-    ///   might name servers without end.
-    init(limit: Int = 65_536) { self.limit = limit }
+    /// - Parameters:
+    ///   - scope: the servers that the stream is about.
+    ///   - limit: the most servers, as many as a configuration may allow, because a peer that is not statusd might name
+    ///     servers without end.
+    init(of scope: ServerScope = ServerScope(), limit: Int = 200_000) { (self.scope, self.limit) = (scope, limit) }
 
     var count: Int { states.count }
 
@@ -33,6 +36,7 @@ struct ServerBoard {
     }
 
     private mutating func put(_ server: ServerState) {
+        guard scope.includes(server) else { return states[server.name] = nil }
         if states[server.name] != nil || states.count < limit { states[server.name] = server }
     }
 }

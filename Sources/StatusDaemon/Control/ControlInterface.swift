@@ -83,19 +83,20 @@ final class ControlInterface: MonitorService {
 
     // MARK: Reading
 
-    func list(_ call: MonitorCall<ListReply>) {
+    func list(_ parameters: ListParameters, _ call: MonitorCall<ListReply>) {
+        let scope = ServerScope(host: parameters.host, level: parameters.level)
         var last: ServerName?
         var hasSelected = false
         call.reply(inPieces: { [monitor] writer in
             if last == nil { writer.beginArray("servers") }
-            let states = monitor.states(after: last, limit: EventStream.serversPerPiece)
+            let (states, end) = monitor.states(after: last, limit: EventStream.serversPerPiece, in: scope)
             for var state in states {
                 // While the list is written, the selection may move to a later server. The list must not show two.
                 state.isSelected = state.isSelected && !hasSelected
                 hasSelected = hasSelected || state.isSelected
                 writer.value(state)
             }
-            last = states.last?.name
+            last = end
             if last == nil { writer.endArray() }
             return last != nil
         })
@@ -112,7 +113,14 @@ final class ControlInterface: MonitorService {
         guard call.wantsMore else { throw MonitorError.service(.expectedMore) }
         let all = parameters.all ?? false
         if all, parameters.server != nil { throw MonitorError.service(.invalidParameter("all")) }
-        let target: WatchTarget = try all ? .all : parameters.server.map { .server(try known($0)) } ?? .selected
+        let scope = ServerScope(host: parameters.host, level: parameters.level)
+        if !all, !scope.isEmpty {
+            throw MonitorError.service(.invalidParameter(scope.host == nil ? "level" : "host"))
+        }
+        let target: WatchTarget =
+            try all
+            ? scope.isEmpty ? .all : .matching(scope)
+            : parameters.server.map { .server(try known($0)) } ?? .selected
         let stream = EventStream(monitor: monitor, encoder: encoder)
         try stream.begin(call.untyped, target, parameters) {
             self.streams[ObjectIdentifier(stream)] = nil

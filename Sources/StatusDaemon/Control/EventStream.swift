@@ -84,7 +84,7 @@ final class EventStream {
         if let event = watch.next() {
             wasBusy = true
             isAliveDue = false
-            if event.kind == .snapshot, target == .all {
+            if event.kind == .snapshot, target.isOfMany {
                 stream?.writeInPieces(snapshot(event, from: watch))
                 return false
             }

@@ -8,7 +8,8 @@ import StatusModel
 /// The parameters and replies of org.statusd.monitor.
 enum MonitorFuzzing {
     private static let parameters: [any JSONStructure.Type] = [
-        MonitorInterface.DescribeParameters.self, MonitorInterface.SelectParameters.self,
+        MonitorInterface.ListParameters.self, MonitorInterface.DescribeParameters.self,
+        MonitorInterface.SelectParameters.self,
         MonitorInterface.WatchParameters.self, MonitorInterface.PostParameters.self,
         MonitorInterface.ForgetParameters.self, MonitorInterface.RefreshParameters.self,
         MonitorInterface.WaitParameters.self, MonitorInterface.ReloadParameters.self,
