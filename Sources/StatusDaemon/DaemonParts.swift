@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLinux
 import EventLoopIO
 import Glibc
 import Logging
@@ -160,6 +161,8 @@ final class DaemonParts {
     private func announceStart() {
         reporter.show(Report(server: try? monitor.selectedState(), isSwitch: true))
         ServiceManager.notify(.ready)
+        // What was needed to read the state of many servers lies between what stays.
+        malloc_trim(0)
         let count = monitor.serverCount
         logger.log(
             .started, level: .notice,

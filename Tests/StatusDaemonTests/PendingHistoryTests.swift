@@ -24,11 +24,11 @@ struct PendingHistoryTests {
         for _ in 1...100 { try change("chatty") }
         try change("quiet")
         try change("chatty", .removed)
-        let entries = history.take()
+        let entries = history.take().changes
         #expect(entries.map(\.revision) == Array(1...20) + [101, 102])
         #expect(entries.map(\.omitted).reduce(0, +) == 80)
         #expect(entries.last?.kind == .removed)
-        #expect(history.take().isEmpty)
+        #expect(history.take().changes.isEmpty)
     }
 
     @Test("are few, even if very many servers change, and include the newest change of each")
@@ -36,7 +36,7 @@ struct PendingHistoryTests {
         for _ in 1...10 {
             for number in 1...2000 { try change("server-\(number)") }
         }
-        let entries = history.take()
+        let entries = history.take().changes
         #expect(entries.count == 1024 + 2000)
         #expect(entries.reduce(0) { $0 + 1 + $1.omitted } == 20_000)
         #expect(entries.suffix(2000).map(\.revision) == Array(18_001...20_000))
@@ -49,10 +49,10 @@ struct PendingHistoryTests {
             for number in 1...2000 { try change("server-\(number)") }
             let entries = history.take()
             history.putBack(entries)
-            #expect(entries.last?.revision == 2000 * round)
+            #expect(entries.changes.last?.revision == 2000 * round)
         }
         let dropped = history.dropped
-        #expect(history.take().count == 4096 && dropped == 10_000 - 4096)
+        #expect(history.take().changes.count == 4096 && dropped == 10_000 - 4096)
         history.noteSaved()
         #expect(history.dropped == 0)
     }

@@ -53,7 +53,9 @@ final class ServerRegistry {
         let wereFailed = servers.leftovers?.file != nil
         servers = plan.servers
         (access, reporter) = (plan.read.accounts.access, plan.read.accounts.reporter)
+        reserveCapacity(for: configuration.limits.servers)
         sources.prepare(configuration.limits.checks, plan.read.accounts)
+        sources.checkSocketsLater(of: servers.unconfigured.filter { plan.steps[$0] == nil })
         let inherited = plan.renamed.compactMap { former, present in
             (try? monitor.state(of: former)).flatMap { state in state.isCurrent ? (present, state.status) : nil }
         }
@@ -68,9 +70,8 @@ final class ServerRegistry {
             reply.changed.append(name.rawValue)
         }
         reply.changed.sort()
-        for name in servers.unconfigured where plan.steps[name] == nil { sources.openSocket(of: name) }
-        sources.openPendingSockets()
-        for (name, reason) in sources.startFailures {
+        sources.openPendingSockets { [weak self] in self?.servers.unconfigured.contains($0) ?? false }
+        for (name, reason) in sources.startFailures(of: configuration.servers.keys) {
             guard let origin = configuration.servers[name]?.origin else { continue }
             reply.warnings?.append(
                 MonitorInterface.Failure(
@@ -91,6 +92,16 @@ final class ServerRegistry {
             reply.selected = monitor.selectWorst().state.flatMap { $0.name == plan.selected ? nil : $0.name.rawValue }
         }
         return reply
+    }
+
+    /// Makes room for many servers: to grow a table of 100,000 would hold up a turn for some 50 ms.
+    private func reserveCapacity(for limit: Int) {
+        guard limit > Limits().servers else { return }
+        // Hash tables have powers of two as sizes; for more servers, they would take twice the memory.
+        let count = min(limit, 196_608)
+        monitor.reserveCapacity(count)
+        sources.reserveCapacity(count)
+        if servers.unconfigured.capacity < count { servers.unconfigured.reserveCapacity(count) }
     }
 
     /// - Parameter wasFailed: whether servers of an earlier run were failed because a file could not be used.

@@ -40,8 +40,9 @@ final class ServerSources {
     /// Limited, because clients can make the daemon open notify sockets at any rate.
     private let socketFailures: LogLimiter
     private var entries: [ServerName: Entry] = [:]
-    /// The names whose entries were pending.
+    /// The unconfigured servers whose notify sockets are to be opened, or to be checked again.
     private var pending: [ServerName] = []
+    private var isOpening = false
 
     init(monitor: StatusMonitor, factory: SourceFactory, logger: Logger) {
         self.monitor = monitor
@@ -49,6 +50,9 @@ final class ServerSources {
         startWarnings = LogLimiter(logger, .warning)
         socketFailures = LogLimiter(logger, .warning)
     }
+
+    /// Makes room for the sources of this many servers.
+    func reserveCapacity(_ count: Int) { entries.reserveCapacity(count) }
 
     subscript(name: ServerName) -> (any Source)? {
         if case .running(let source) = entries[name] { source } else { nil }
@@ -59,9 +63,9 @@ final class ServerSources {
         if case .failed(let failed) = entries[name] { failed.reason } else { nil }
     }
 
-    /// Why sources could not be started, in the order of the names.
-    var startFailures: [(name: ServerName, reason: String)] {
-        entries.keys.sorted().compactMap { name in startFailure(of: name).map { (name, $0) } }
+    /// Why sources of some servers could not be started, in the order of the names.
+    func startFailures(of names: some Sequence<ServerName>) -> [(name: ServerName, reason: String)] {
+        names.compactMap { name in startFailure(of: name).map { (name, $0) } }.sorted { $0.0 < $1.0 }
     }
 
     /// Applies the limits and accounts of a new configuration.
@@ -200,19 +204,29 @@ final class ServerSources {
         }
     }
 
-    /// Leaves the notify socket of a restored server to ``openPendingSockets()``.
+    /// Leaves the notify socket of a restored server to ``openPendingSockets(while:)``.
     func openSocketLater(of name: ServerName, _ memory: SourceMemory) {
         entries[name] = .pending(memory)
         pending.append(name)
     }
 
-    /// Opens the notify sockets of restored servers, a part in each turn, because there may be thousands.
-    func openPendingSockets() {
+    /// Leaves to ``openPendingSockets(while:)`` whether all unconfigured servers have the right sockets.
+    func checkSocketsLater(of names: [ServerName]) { pending = names }
+
+    /// Opens notify sockets, a part in each turn, because there may be thousands.
+    ///
+    /// - Parameter isUnconfigured: whether a server is still not configured.
+    func openPendingSockets(while isUnconfigured: @escaping @EventLoop (ServerName) -> Bool) {
         let share = TurnShare()
         while !share.isUsedUp, let name = pending.popLast() {
-            if case .pending = entries[name] { openSocket(of: name) }
+            if isUnconfigured(name) { openSocket(of: name) }
         }
-        if !pending.isEmpty { EventLoop.atNextTurn { [weak self] in self?.openPendingSockets() } }
+        guard !pending.isEmpty, !isOpening else { return }
+        isOpening = true
+        EventLoop.atNextTurn { [weak self] in
+            self?.isOpening = false
+            self?.openPendingSockets(while: isUnconfigured)
+        }
     }
 
     /// Whether a server's notify socket exists, and exactly the usual users and these users can reach it.

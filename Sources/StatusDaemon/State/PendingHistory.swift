@@ -10,14 +10,14 @@ struct PendingHistory {
     /// The maximum number of entries of one server, and of all together; beyond it, each server has one more.
     private static let (mostOfServer, mostOfAll) = (20, 1024)
 
-    private struct Share {
+    struct Share: Sendable {
         /// The number of its entries.
-        var count = 0
+        fileprivate var count = 0
         /// The newest of its further changes.
-        var newest: RecordedChange?
+        fileprivate var newest: RecordedChange?
 
         /// Takes a change; returns whether it is an entry of its own.
-        mutating func take(_ change: RecordedChange, mayAdd: Bool) -> Bool {
+        fileprivate mutating func take(_ change: RecordedChange, mayAdd: Bool) -> Bool {
             guard mayAdd, count < mostOfServer else {
                 var change = change
                 if let newest { change.omitted += newest.omitted + 1 }
@@ -42,16 +42,27 @@ struct PendingHistory {
         return .recorded
     }
 
-    /// Takes all entries, in their order.
-    mutating func take() -> [RecordedChange] {
+    /// The entries of a batch.
+    struct Batch: Sendable {
+        fileprivate let entries: [RecordedChange]
+        fileprivate let shares: [RecordedChange.Subject: Share]
+
+        /// The entries in their order; to find that takes long if 100,000 servers have changed.
+        var changes: [RecordedChange] {
+            let newest = shares.values.compactMap(\.newest)
+            return newest.isEmpty ? entries : (entries + newest).sorted { $0.revision < $1.revision }
+        }
+    }
+
+    /// Takes all entries.
+    mutating func take() -> Batch {
         defer { (entries, shares) = ([], [:]) }
-        let newest = shares.values.compactMap(\.newest)
-        return newest.isEmpty ? entries : (entries + newest).sorted { $0.revision < $1.revision }
+        return Batch(entries: entries, shares: shares)
     }
 
     /// Takes back entries that could not be saved; if there are too many, the oldest are dropped.
-    mutating func putBack(_ taken: [RecordedChange]) {
-        entries = taken + entries
+    mutating func putBack(_ taken: Batch) {
+        entries = taken.changes + entries
         let excess = max(0, entries.count - 4 * Self.mostOfAll)
         entries.removeFirst(excess)
         dropped += excess

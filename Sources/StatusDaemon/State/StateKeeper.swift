@@ -127,8 +127,9 @@ final class StateKeeper {
         let (names, _) = monitor.takeUnsaved()
         let (entries, log) = monitor.entries
         var batch = makeBatch(log)
-        let changes = history.take()
-        batch.changes = changes.map { Change($0) } + [Change(.stopped, at: log.notedAt.wall, revision: log.revision)]
+        let taken = history.take()
+        batch.changes =
+            taken.changes.map { Change($0) } + [Change(.stopped, at: log.notedAt.wall, revision: log.revision)]
         add(names[...], to: &batch)
         batch.entries = entries
         let last = batch
@@ -136,7 +137,7 @@ final class StateKeeper {
             Result { () throws(StoreFailure) in try store.save(last) }
         }
         // A second attempt needs them, too.
-        history.putBack(changes)
+        history.putBack(taken)
         alerts.keepUnsaved(last.told.map(\.0))
         return result
     }
@@ -193,12 +194,15 @@ final class StateKeeper {
             rest = rest.dropFirst(Self.serversPerTurn)
             if !rest.isEmpty { await Self.nextTurn() }
         }
-        let changes = history.take()
-        batch.changes = changes.map { Change($0) }
+        let taken = history.take()
         let complete = batch
-        start({ store throws(StoreFailure) in try store.save(complete) }) { keeper, result in
+        start({ store throws(StoreFailure) in
+            var batch = complete
+            batch.changes = taken.changes.map { Change($0) }
+            try store.save(batch)
+        }) { keeper, result in
             if case .failure(let failure) = result {
-                keeper.history.putBack(changes)
+                keeper.history.putBack(taken)
                 keeper.monitor.keepUnsaved(names)
                 keeper.alerts.keepUnsaved(complete.told.map(\.0))
                 keeper.namesMayDiffer = true
