@@ -9,7 +9,7 @@ import StatusMonitor
 /// `names.graded_at` on), and whether the daemon ran (`pruned`). So the summary of a server that has not changed for a
 /// year still shows its level.
 extension StoreFile {
-    /// The most entries that are removed in one transaction, which takes up to some tenths of a second.
+    /// The most entries that are removed in one transaction of some tenths of a second, unless there are many entries.
     private static let pruned = 500
 
     /// Removes some of the entries beyond the limits; returns whether there may be more.
@@ -65,7 +65,8 @@ extension StoreFile {
             """
         ) { row in (server: row.integer(0), count: Int(row.integer(1) ?? 0)) }
         let share = max(1, FairShare.largest(of: subjects.map(\.count), within: limit))
-        var room = Self.pruned
+        // To count all entries takes as long as to remove some of them, so a large history is pruned in larger steps.
+        var room = max(Self.pruned, subjects.reduce(0) { $0 + $1.count } / 32)
         for (server, count) in subjects where count > share && room > 0 {
             let excess = min(count - share, room)
             room -= excess
