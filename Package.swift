@@ -209,7 +209,7 @@ let package = Package(
                 "StatusPlatform", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds", "StatusMonitor",
                 "StatusSources", "StatusInterface", "StatusConfiguration", "StatusDaemon", "TestSupport", logging,
             ]),
-        .testTarget(name: "StatusWebTests", dependencies: ["StatusModel", "StatusWeb", embedded] + nio),
+        .testTarget(name: "StatusWebTests", dependencies: ["StatusModel", "StatusWeb", "TestSupport", embedded] + nio),
         .testTarget(
             name: "StatusMQTTTests",
             dependencies: ["StatusModel", "StatusInterface", "StatusConfiguration", "StatusMQTT", "Varlink"]),
@@ -217,7 +217,7 @@ let package = Package(
             name: "StatusCommandsTests",
             dependencies: [
                 "StatusSupport", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds", "StatusInterface",
-                "StatusConfiguration", "StatusCommands",
+                "StatusConfiguration", "StatusCommands", "TestSupport",
             ]),
     ]
 )

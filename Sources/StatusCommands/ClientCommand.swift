@@ -135,5 +135,5 @@ extension Terminal {
 
 extension MonitorClient {
     /// All servers for suggestions and completion, which are not worth a long wait; none if the daemon does not answer.
-    func serversIfItAnswers() async -> [ServerState] { (try? await list(within: .seconds(1)).servers) ?? [] }
+    func serversIfItAnswers() async -> [ServerState] { (try? await list(within: .seconds(2)).servers) ?? [] }
 }

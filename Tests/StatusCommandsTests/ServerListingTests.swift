@@ -50,14 +50,17 @@ import Testing
     func steady() throws {
         let all = try [server("db", "Signed In"), server("login-server", "up for 20 days")]
         var table = ServerListing(style: Self.plain, width: 200, now: now)
-        table.steady = .init(all.map { ServerListing.Row(server: $0) }, strip: 10)
+        var widths = ServerListing.SteadyWidths()
+        for server in all { widths.include(name: server.name.rawValue.utf8.count, text: server.headline.utf8.count) }
+        widths.strip = 10
+        table.steady = widths
         let row = ServerListing.Row(server: all[0], strip: "▁▁█▁▁▁▁▁▁▁")
         let since = TimeText.brief(try #require(all[0].status).levelChangedAt, now: now)
         #expect(
             table.lines([row], legend: false) == [
                 "  db            Signed In         ok        \(since.fitted(to: 11))  3min 20s   push    ▁▁█▁▁▁▁▁▁▁"
             ])
-        table.steady?.text = 400
+        table.steady?.include(name: 0, text: 400)
         #expect(table.lines([row], legend: false)[0].displayWidth == 200)
     }
 

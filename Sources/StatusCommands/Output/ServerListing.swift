@@ -32,18 +32,22 @@ struct ServerListing {
         fileprivate var shownName: String { label ?? server.name.rawValue }
     }
 
+    /// The widths that rows need at most, whether they are on the screen or not.
     struct SteadyWidths {
-        var name = 0
-        var text = 0
+        private(set) var name = 0
+        private(set) var text = 0
         var strip = 0
 
-        /// The widths that these servers need at most.
-        init(_ rows: [Row], strip: Int) {
-            name = rows.map(\.shownName.utf8.count).max() ?? 0
-            let text = rows.map { ServerText.tableText($0.server).utf8.count + $0.note.utf8.count }.max() ?? 0
+        mutating func include(name: Int, text: Int) {
+            self.name = max(self.name, name)
             // Columns do not move whenever the longest text changes a little.
-            self.text = (text + 7) / 8 * 8
-            self.strip = strip
+            self.text = max(self.text, (text + 7) / 8 * 8)
+        }
+
+        func union(_ other: SteadyWidths) -> SteadyWidths {
+            var widths = self
+            (widths.name, widths.text) = (max(name, other.name), max(text, other.text))
+            return widths
         }
     }
 

@@ -7,6 +7,13 @@ struct TopServer: Hashable {
     /// The host's position in ``TopModel/hosts``.
     var host = 0
     let name: ServerName
+
+    /// Another server of the same host.
+    func sibling(_ name: ServerName) -> TopServer { TopServer(host: host, name: name) }
+
+    static func < (left: TopServer, right: TopServer) -> Bool {
+        left.name != right.name ? left.name < right.name : left.host < right.host
+    }
 }
 
 /// What `top` knows of a host.
@@ -34,11 +41,8 @@ struct TopHost {
         return absence == Self.connecting ? absence : "not reached yet"
     }
 
-    /// Takes over an event; returns whether the daemon was away until now.
-    mutating func apply(_ event: Event) -> Bool {
-        board.apply(event)
-        return hasReturned()
-    }
+    /// Takes over an event; returns the servers that it has changed, or nil if it may be all of them.
+    mutating func apply(_ event: Event) -> [ServerName]? { board.apply(event) }
 
     mutating func isAway(_ reason: String, isSilent: Bool = false, now: Timestamp) {
         absence = reason
@@ -51,19 +55,4 @@ struct TopHost {
         defer { (absence, awaySince, hasAnswered, isSilent) = (nil, nil, true, false) }
         return absence != nil
     }
-}
-
-/// A row of `top`'s list.
-struct TopRow {
-    let id: TopServer
-    /// The state to show.
-    var server: ServerState
-    /// Whether its host is away, so that the state may have changed.
-    var isAway = false
-    /// The number of groups in which it is.
-    var depth = 0
-    /// The hidden members of a folded group, and the worst of them.
-    var hidden: (count: Int, worst: ServerState)?
-
-    var name: ServerName { id.name }
 }

@@ -75,11 +75,8 @@ extension TopModel {
 
     /// Hides the members of the current group, or of the group of the current member, or shows them again.
     private mutating func fold() {
-        guard let current, let server = state(of: current) else { return }
-        let group = TopServer(
-            host: current.host, name: server.source == TopGroups.kind ? server.name : server.group ?? server.name)
-        guard state(of: group)?.source == TopGroups.kind else { return message = "not in a group" }
-        if folded.remove(group) == nil { folded.insert(group) }
+        guard let current else { return }
+        guard let group = list.fold(current) else { return message = "not in a group" }
         staysFirst = false
         move(to: group)
         place()
@@ -150,11 +147,12 @@ extension TopModel {
 
     /// Moves the bar down, or up, to the next server that is not ok; after the last one, to the first.
     private mutating func stepToProblem(by direction: Int) {
-        let next = shown.indices.map { (index + direction * ($0 + 1) + shown.count) % shown.count }
-            .first { Self.severity(shown[$0].server) > Level.ok.severity }
-        guard let next else { return message = "no problems" }
+        let count = shown.count
+        func position(_ steps: Int) -> Int { (index + direction * (steps + 1) + count) % count }
+        let steps = (0..<count).first { shown[position($0)].worstSeverity > Level.ok.severity }
+        guard let steps else { return message = "no problems" }
         staysFirst = false
-        move(to: shown[next].id)
+        move(to: shown[position(steps)].id)
         place()
     }
 

@@ -25,21 +25,29 @@ struct TopModel {
         case severity = "worst first"
         case name = "by name"
         case age = "newest change first"
+
+        var inList: TopList.Order {
+            switch self {
+            case .severity: .severity
+            case .name: .name
+            case .age: .age
+            }
+        }
     }
 
     private(set) var hosts: [TopHost]
     var page = Page.list
-    var order = Order.severity
-    /// The servers that match the filter, in order, when ``place()`` was last called.
-    private(set) var shown: [TopRow] = []
-    /// The groups whose members are hidden.
-    var folded: Set<TopServer> = []
+    var order = Order.severity { didSet { list.order = order.inList } }
+    /// The servers that match the filter, in order.
+    var list: TopList
+    /// Whether the list must be made again from all servers.
+    private var listIsOld = true
     /// The text that names, texts, levels and descriptions must contain.
-    var filter = ""
+    var filter = "" { didSet { if filter != oldValue { filterList() } } }
     /// Whether the user is typing the filter.
     var isTyping = false
     /// The server on which the user's bar is; the first one until the user moves it.
-    private(set) var current: TopServer?
+    var current: TopServer? { list.current }
     /// Its position in the list.
     var index = 0
     var staysFirst = true
@@ -70,13 +78,14 @@ struct TopModel {
 
     init(hosts: [TopHost] = [TopHost()]) {
         self.hosts = hosts
+        list = TopList(hostNames: hosts.count > 1 ? hosts.map(\.name) : [])
         strips.hosts = hosts.count
     }
 
     // MARK: Servers
 
     /// The servers on the screen.
-    var visible: ArraySlice<TopRow> { shown.dropFirst(offset).prefix(visibleRows) }
+    var visible: [TopRow] { shown.dropFirst(offset).prefix(visibleRows).map(row) }
 
     /// Whether the servers are those of several hosts.
     var hasSeveralHosts: Bool { hosts.count > 1 }
@@ -84,11 +93,11 @@ struct TopModel {
     /// Why the only host's daemon is away; nil while it is not, or if there are several hosts.
     var absence: String? { hasSeveralHosts ? nil : hosts[0].absence }
 
-    /// All servers of all hosts, as they are shown.
-    var servers: [ServerState] { hosts.flatMap { host in host.board.servers.map { Self.shown($0, of: host, hosts) } } }
+    /// The rows when ``place()`` was last called.
+    var shown: [TopList.Place] { list.places }
 
     /// The number of all servers.
-    var count: Int { hosts.reduce(0) { $0 + $1.board.count } }
+    var count: Int { list.count }
 
     /// The state to show: if one of several hosts is away, its statuses are stale.
     private static func shown(_ server: ServerState, of host: TopHost, _ hosts: [TopHost]) -> ServerState {
@@ -99,45 +108,55 @@ struct TopModel {
         return server
     }
 
-    /// The rows that match the filter, in order; without one, members are below their groups.
-    private func arranged() -> [TopRow] {
-        var rows: [(row: TopRow, key: Int64)] = []
-        for (number, host) in hosts.enumerated() {
-            for server in host.board.servers {
-                // A host that is away for a moment does not move its servers.
-                let row = TopRow(
-                    id: TopServer(host: number, name: server.name), server: Self.shown(server, of: host, hosts),
-                    isAway: host.absence != nil)
-                if matches(row.server) { rows.append((row, sortKey(server))) }
+    /// Brings the list up to date.
+    private mutating func arrange() {
+        if listIsOld {
+            listIsOld = false
+            list.removeAll()
+            for host in hosts.indices {
+                for name in hosts[host].board.names { note(TopServer(host: host, name: name)) }
             }
         }
-        if hasSeveralHosts { rows.sort { ($0.row.name, $0.row.id.host) < ($1.row.name, $1.row.id.host) } }
-        let sorted = rows.indices.sorted { (-rows[$0].key, $0) < (-rows[$1].key, $1) }.map { rows[$0] }
-        guard filter.isEmpty else { return sorted.map(\.row) }
-        let keys = Dictionary(sorted.map { ($0.row.id, $0.key) }) { $1 }
-        return TopGroups(sorted.map(\.row), folded: folded).arranged(
-            by: order == .severity ? { keys[$0.id] ?? 0 } : nil)
+        list.arrange()
     }
 
-    /// What servers with a larger number come before.
-    private func sortKey(_ server: ServerState) -> Int64 {
-        switch order {
-        case .severity: Int64(Self.severity(server))
-        case .name: 0
-        case .age: server.status?.levelChangedAt.milliseconds ?? -.max
+    private mutating func note(_ id: TopServer) {
+        let state = shownState(of: id)
+        list.note(id, state.map { TopList.Node($0, matches: filter.isEmpty || matcher($0)) })
+    }
+
+    private mutating func filterList() {
+        let (matches, hosts) = (matcher, hosts)
+        list.filter(
+            filter.isEmpty
+                ? nil
+                : { id in
+                    let host = hosts[id.host]
+                    return host.board[id.name].map { matches(Self.shown($0, of: host, hosts)) } ?? false
+                })
+    }
+
+    /// Whether a server has the text of the filter.
+    private var matcher: (ServerState) -> Bool {
+        let part = Array(filter.lowercased().utf8)
+        let isPlain = part.allSatisfy { $0 < 0x80 }
+        func has(_ text: String?) -> Bool {
+            guard let text else { return false }
+            return (isPlain ? text : text.lowercased()).contains(lowercased: part)
+        }
+        return { server in
+            has(server.name.rawValue) || has(ServerText.tableText(server)) || has(server.description)
+                || has(ServerText.levelWord(server)) || has(server.countedLevel?.rawValue)
         }
     }
 
-    static func severity(_ server: ServerState) -> Int { server.countedLevel?.severity ?? 0 }
-
-    private func matches(_ server: ServerState) -> Bool {
-        if filter.isEmpty { return true }
-        let part = filter.lowercased()
-        let texts = [
-            server.name.rawValue, ServerText.tableText(server), server.description ?? "", ServerText.levelWord(server),
-            server.countedLevel?.rawValue ?? "",
-        ]
-        return texts.contains { $0.lowercased().contains(part) }
+    /// The row of a place in the list.
+    func row(_ place: TopList.Place) -> TopRow {
+        // What is in the list is on a board.
+        let state = shownState(of: place.id) ?? ServerState(name: place.name, source: "", phase: .empty)
+        return TopRow(
+            id: place.id, server: state, isAway: hosts[place.id.host].absence != nil, label: list.label(of: place),
+            note: list.note(of: place))
     }
 
     /// Takes over the last run of the current server's check.
@@ -151,7 +170,11 @@ struct TopModel {
 
     /// The state of the server on which the user's bar is, as it is shown.
     var currentServer: ServerState? {
-        current.flatMap { id in state(of: id).map { Self.shown($0, of: hosts[id.host], hosts) } }
+        current.flatMap(shownState)
+    }
+
+    private func shownState(of id: TopServer) -> ServerState? {
+        state(of: id).map { Self.shown($0, of: hosts[id.host], hosts) }
     }
 
     /// The last known state of a server; nil if it was removed.
@@ -181,12 +204,18 @@ struct TopModel {
     mutating func apply(_ step: EventFollower.Step, of host: Int = 0, now: Timestamp = TimeText.now) {
         switch step {
         case .event(let event):
-            if hosts[host].apply(event) { hasReturned(host) }
+            if let names = hosts[host].apply(event) {
+                for name in names { note(TopServer(host: host, name: name)) }
+            } else {
+                listIsOld = true
+            }
+            if hosts[host].hasReturned() { hasReturned(host) }
             if event.kind == .removed, let server = event.server {
                 strips.forget(TopServer(host: host, name: server.name))
             }
         case .away(let reason, _):
             hosts[host].isAway(reason, now: now)
+            listIsOld = true
             // The title has no room for the reasons of several hosts.
             if hasSeveralHosts { message = message ?? reason }
         // Below, where there is room for it.
@@ -200,6 +229,7 @@ struct TopModel {
     mutating func isSilent(_ host: Int, _ isSilent: Bool, now: Timestamp = TimeText.now) {
         if isSilent, hosts[host].absence == nil {
             hosts[host].isAway("the daemon does not answer", isSilent: true, now: now)
+            listIsOld = true
         } else if !isSilent, hosts[host].isSilent, hosts[host].hasReturned() {
             hasReturned(host)
         }
@@ -207,6 +237,7 @@ struct TopModel {
 
     /// A request that failed meanwhile may succeed now, and levels may have changed unseen.
     private mutating func hasReturned(_ host: Int) {
+        listIsOld = true
         // A message may be about another host.
         if hosts.allSatisfy({ $0.absence == nil }) { message = nil }
         strips.forget(host: host)
@@ -214,13 +245,15 @@ struct TopModel {
 
     /// Sorts the servers, moves the bar to one that is shown, and scrolls to it.
     mutating func place() {
-        shown = arranged()
+        arrange()
         if staysFirst, let first = shown.first { move(to: first.id) }
         // Details stay those of one server, also after it was removed.
         if current == nil || page != .details && !shown.contains(where: { $0.id == current }) {
             // The neighbour of one that is no longer shown.
             move(to: shown.isEmpty ? nil : shown[min(index, shown.count - 1)].id)
         }
+        // The group under the bar may unfold, and the one that it left may fold.
+        arrange()
         // A server that is gone, or hidden, keeps its position while its details are shown.
         index = shown.firstIndex { $0.id == current } ?? min(index, max(0, shown.count - 1))
         scroll()
@@ -234,7 +267,7 @@ struct TopModel {
 
     mutating func move(to server: TopServer?) {
         guard server != current else { return }
-        current = server
+        list.current = server
         (changes, changesMustBeRead, check) = ([], true, nil)
         detailsOffset = 0
     }

@@ -287,7 +287,7 @@ final class TopProgram {
         let lines = view.lines(&model).map { terminal.charset.text($0) }
         let update = screen.update(lines, size: view.size)
         if !update.isEmpty { terminal.raw(update) }
-        if model.servers.contains(where: \.isRefreshing) { frameTimer?.schedule(after: Self.frameTime) }
+        if model.list.refreshingCount > 0 { frameTimer?.schedule(after: Self.frameTime) }
     }
 
     private func moveFrame() {

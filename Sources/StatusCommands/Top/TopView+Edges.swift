@@ -6,17 +6,16 @@ import StatusSupport
 // The first line, and the last ones.
 extension TopView {
     func title(_ model: TopModel) -> String {
-        let servers = model.servers
-        let total = "\(servers.count) \(servers.count == 1 ? "server" : "servers")"
+        let total = "\(model.count) \(model.count == 1 ? "server" : "servers")"
         let counts = [Level.critical, .unknown, .warning].compactMap { level in
-            let count = servers.count { $0.countedLevel == level }
+            let count = model.list.count(of: level)
             return count > 0 ? style.level("\(count) \(level.rawValue)", level) : nil
         }
         let place = place.cut(to: max(16, size.width / 3), ellipsis: style.ellipsis)
         if let absence = model.absence {
             let last = CellText.plain(([total] + counts).joined(separator: ", "))
             let since = model.hosts[0].awaySince.map { ", since \(TimeText.short($0, now: now))" } ?? ""
-            let known = servers.isEmpty ? "" : " (last: \(last))"
+            let known = model.count == 0 ? "" : " (last: \(last))"
             return style.level(cut("\(place)  \(absence)\(known)\(since)"), .critical)
         }
         // What is most important stays the longest.

@@ -82,8 +82,9 @@ struct TopView {
         let visible = model.visible
         var table = ServerListing(style: style, width: columns.list, placesColumns: true, now: known(model))
         // So the columns do not move while the user moves through the list.
-        table.steady = ServerListing.SteadyWidths(
-            model.shown.map { self.row($0, model) }, strip: model.strips.parts)
+        var widths = model.list.widths
+        widths.strip = model.strips.parts
+        table.steady = widths
         let text = table.lines(visible.map { row($0, model) }, legend: true)
         var lines = [text[0]]
         for (row, line) in zip(visible, text.dropFirst()) {
@@ -96,19 +97,10 @@ struct TopView {
         return lines + lastChanges(model)
     }
 
-    /// A row of the table; `web (+3)` is a group with three hidden members.
     private func row(_ row: TopRow, _ model: TopModel) -> ServerListing.Row {
         let timeline = Timeline(style: style, isUTF8: isUTF8)
         let strip = model.strips[row.id].map { CellText.upright + timeline.cells($0) } ?? ""
-        var listed = ServerListing.Row(server: row.server, strip: strip)
-        listed.label =
-            String(repeating: "  ", count: row.depth) + model.label(of: row.id)
-            + (row.hidden.map { " (+\($0.count))" } ?? "")
-        // The group may be better than the worst of its members.
-        if let worst = row.hidden?.worst, worst.severity > row.server.severity {
-            listed.note = " (\(ServerText.levelWord(worst)): \(worst.name))"
-        }
-        return listed
+        return ServerListing.Row(server: row.server, label: row.label, note: row.note, strip: strip)
     }
 
     private func emptyNote(_ model: TopModel) -> String {
