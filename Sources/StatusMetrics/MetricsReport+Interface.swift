@@ -5,8 +5,12 @@ public import StatusModel
 
 extension MetricsReport {
     /// The report of a daemon's answers to `List` and `GetCursor`.
-    public init(_ servers: [ServerState], _ reply: MonitorInterface.GetCursorReply) {
-        self.init(servers: servers, notices: reply.notices?.count ?? 0, daemon: reply.health.map { Daemon($0) })
+    ///
+    /// - Parameter totals: what is told of all servers; nil if `servers` are all.
+    public init(_ servers: [ServerState], totals: Totals? = nil, _ reply: MonitorInterface.GetCursorReply) {
+        self.init(
+            servers: servers, totals: totals, notices: reply.notices?.count ?? 0,
+            daemon: reply.health.map { Daemon($0) })
     }
 }
 

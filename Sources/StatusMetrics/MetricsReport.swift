@@ -29,16 +29,49 @@ public struct MetricsReport: Sendable {
         }
     }
 
+    /// What is told of all servers together.
+    public struct Totals: Sendable {
+        /// The number of servers with each level; nil is no status yet.
+        let counts: [Level?: Int]
+        /// The number of servers of each other host.
+        let hostServers: [ServerName: Int]
+
+        public init(counts: [Level?: Int], hostServers: [ServerName: Int]) {
+            (self.counts, self.hostServers) = (counts, hostServers)
+        }
+
+        init(_ servers: [ServerState]) {
+            var (counts, hostServers): ([Level?: Int], [ServerName: Int]) = ([:], [:])
+            for server in servers {
+                counts[server.countedLevel, default: 0] += 1
+                if server.isOfOtherHost, let host = server.name.host { hostServers[host, default: 0] += 1 }
+            }
+            (self.counts, self.hostServers) = (counts, hostServers)
+        }
+
+        var count: Int { counts.values.reduce(0, +) }
+    }
+
+    /// With more servers, those of other hosts are left out: each of these hosts has its own metrics, and 100,000
+    /// servers would be 50 MB.
+    static let mostServers = 2000
+
     private let servers: [ServerState]
+    private let totals: Totals
     private let notices: Int
     private let daemon: Daemon?
 
     /// - Parameters:
+    ///   - totals: what is told of all servers; nil if `servers` are all.
     ///   - notices: the number of messages of the daemon for the administrator.
     ///   - daemon: nil if the daemon does not tell.
-    public init(servers: [ServerState], notices: Int, daemon: Daemon?) {
+    public init(servers: [ServerState], totals: Totals? = nil, notices: Int, daemon: Daemon?) {
         // Prometheus refuses all metrics if two have the same labels, and the peer may not be statusd.
-        self.servers = Self.unique(servers) { $0.name.rawValue }
+        let unique = Self.unique(servers) { $0.name.rawValue }
+        let totals = totals ?? Totals(unique)
+        let areMany = totals.count > Self.mostServers
+        self.servers = areMany ? unique.filter { !$0.isOfOtherHost || $0.name.host == nil } : unique
+        self.totals = totals
         self.notices = notices
         self.daemon = daemon.map { daemon in
             Daemon(
@@ -55,9 +88,8 @@ public struct MetricsReport: Sendable {
     /// The whole text in a format.
     public func text(_ format: MetricsFormat) -> String {
         var text = ""
-        for family in serverFamilies + ValueFamilies(servers).families + daemonFamilies + receiverFamilies {
-            family.write(format, to: &text)
-        }
+        let ofServers = serverFamilies + ValueFamilies(servers).families
+        for family in ofServers + hostFamilies + daemonFamilies + receiverFamilies { family.write(format, to: &text) }
         return format == .openMetrics ? text + "# EOF\n" : text
     }
 
@@ -103,13 +135,27 @@ public struct MetricsReport: Sendable {
     }
 
     private var counts: MetricFamily {
-        var counts: [Level?: Int] = [:]
-        for server in servers { counts[server.countedLevel, default: 0] += 1 }
         var family = MetricFamily("statusd_servers", "The number of servers with a level; none is no status yet.")
         for level in Level.allCases as [Level?] + [nil] {
-            family.samples.append(.init([("level", level?.rawValue ?? "none")], Double(counts[level] ?? 0)))
+            family.samples.append(.init([("level", level?.rawValue ?? "none")], Double(totals.counts[level] ?? 0)))
         }
         return family
+    }
+
+    /// Other hosts, whose servers are followed here.
+    private var hostFamilies: [MetricFamily] {
+        func family(_ name: String, _ help: String, value: (ServerState) -> Double) -> MetricFamily {
+            var family = MetricFamily(name, help)
+            let hosts = servers.filter { $0.isOfOtherHost && $0.name.host == nil }
+            family.samples = hosts.map { .init([("host", $0.name.rawValue)], value($0)) }
+            return family
+        }
+        return [
+            family("statusd_host_up", "Whether the statusd of another host can be heard.") { $0.isHealthy ? 1 : 0 },
+            family("statusd_host_servers", "The number of servers of another host.") {
+                Double(totals.hostServers[$0.name] ?? 0)
+            },
+        ]
     }
 
     private var daemonFamilies: [MetricFamily] {

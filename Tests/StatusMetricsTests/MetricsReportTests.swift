@@ -109,6 +109,33 @@ import Testing
         }
     }
 
+    /// A host and its server, as they are followed.
+    private func host(_ name: String, isReady: Bool = true) throws -> [ServerState] {
+        var servers = try [server(name, isReady ? .ok : .critical), server("db@\(name)", .ok)]
+        for index in servers.indices { servers[index].source = Host.source }
+        return servers
+    }
+
+    @Test("other hosts are up or not, with the number of their servers")
+    func hosts() throws {
+        let text = text(try [server("getty@tty1", .ok)] + host("web1") + host("web2", isReady: false))
+        #expect(
+            samples(text, "statusd_host") == [
+                #"statusd_host_up{host="web1"} 1"#, #"statusd_host_up{host="web2"} 0"#,
+                #"statusd_host_servers{host="web1"} 1"#, #"statusd_host_servers{host="web2"} 1"#,
+            ])
+        #expect(samples(text, "statusd_server_level").count == 5)
+    }
+
+    @Test("of over 2,000 servers, those of other hosts are left out, but counted")
+    func hub() throws {
+        let text = text(try [server("getty@tty1", .ok)] + (0..<1000).flatMap { try host("web\($0)") })
+        #expect(samples(text, "statusd_server_level").count == 1001)
+        #expect(samples(text, "statusd_server_level").contains(#"statusd_server_level{server="getty@tty1"} 0"#))
+        #expect(samples(text, "statusd_host_servers").count { $0.hasSuffix(" 1") } == 1000)
+        #expect(samples(text, "statusd_servers").first == #"statusd_servers{level="ok"} 2001"#)
+    }
+
     @Test("each family has one HELP and one TYPE, just before all of its samples")
     func families() throws {
         let values = [MeasuredValue("used", 5, "%"), MeasuredValue("requests", 7, "c")]
