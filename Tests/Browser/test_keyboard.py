@@ -27,7 +27,7 @@ def _():
         # The selected server has a second link, on top.
         assert stops.count(server) in (1, 2), f"{server} is {stops.count(server)} tab stops"
         equal(stops.count(f"strip {server}"), 1, f"tab stops of the strip of {server}")
-    for control in ("filter", "refresh-all", "day"):
+    for control in ("filter", "refresh-all", "range"):
         assert control in stops, f"{control} is not in {stops}"
 
 

@@ -71,11 +71,12 @@ def _():
     until("document.querySelector('#detail h2').textContent.startsWith('events')")
 
 
-@test("members stand under the name of their group; a server in trouble says behind which other it is")
+@test("members stand below their group; a server in trouble says behind which other it is")
 def _():
     load()
     equal(js("[...document.querySelectorAll('details:has(ul[aria-label=pair]) .row')].map(row => row.row.name)"),
-          ["server-10", "server-11"])
+          ["pair", "server-10", "server-11"])
+    equal(js("document.querySelector('details:has(ul[aria-label=pair]) h2').textContent"), "pair 2 servers")
     page.stage.post("server-0", "critical", "down")
     until("[...document.querySelectorAll('.attention .row')].some(row => row.textContent.includes('behind web'))")
     page.stage.post("server-0", "ok", "fine")

@@ -33,6 +33,9 @@ final class DaemonCalls: ChannelInboundHandler {
     /// Released at the end, as they may refer to this object.
     private var onReply: ((Reply) -> Void)?
     private var onEnd: ((_ isComplete: Bool) -> Void)?
+    /// Called with each server of a snapshot, which is then left out of the reply; nil to leave it there.
+    var onElement: (([UInt8]) -> Void)?
+    private var splitter = ElementSplitter()
     private var input = MessageInput()
     /// The number of the call that the next reply answers.
     private var current = 0
@@ -85,7 +88,7 @@ final class DaemonCalls: ChannelInboundHandler {
     /// Withdraws the calls; ``onEnd`` is not called.
     func cancel() {
         let onDone = onDone
-        (hasEnded, onReply, onEnd, self.onDone) = (true, nil, nil, nil)
+        (hasEnded, onReply, onEnd, onElement, self.onDone) = (true, nil, nil, nil, nil)
         channel?.close(promise: nil)
         onDone?()
     }
@@ -111,17 +114,23 @@ final class DaemonCalls: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         unwrapInboundIn(data).withUnsafeReadableBytes { bytes in
-            var rest = bytes[...]
-            while !rest.isEmpty {
-                let room = input.room()
-                let part = rest.prefix(room.count)
-                room.copyMemory(from: UnsafeRawBufferPointer(rebasing: part))
-                input.add(part.count)
-                rest = rest.dropFirst(part.count)
-            }
+            guard let onElement else { return add(bytes) }
+            guard let rest = splitter.rest(of: bytes, onElement) else { return end(isComplete: false) }
+            rest.withUnsafeBytes { add($0) }
         }
         while !hasEnded, let message = input.takeMessage() { take(message) }
         if input.count > Self.maximumBytes { end(isComplete: false) }
+    }
+
+    private func add(_ bytes: UnsafeRawBufferPointer) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let room = input.room()
+            let part = rest.prefix(room.count)
+            room.copyMemory(from: UnsafeRawBufferPointer(rebasing: part))
+            input.add(part.count)
+            rest = rest.dropFirst(part.count)
+        }
     }
 
     private func take(_ message: UnsafeRawBufferPointer) {

@@ -16,14 +16,19 @@ final class DaemonStream {
     private let connect: DaemonConnector
     private let loop: any NIOCore.EventLoop
     private(set) var board = Board()
+    /// The servers of a snapshot that is arriving.
+    private var arriving = ShownServers()
+    private var filling: DaemonCalls?
     /// Since when the daemon has been cut off, by the wall clock; nil while it answers.
     private(set) var lostSince: Timestamp?
     private var watch: DaemonCalls?
     private var probe: DaemonCalls?
     private var answeredAt: NIODeadline
     private var pause = pauses.first
-    /// Called with each event, and its frame.
-    var onEvent: (Event, ByteBuffer) -> Void = { _, _ in }
+    /// Called with each frame that visitors need; nil if they need a snapshot.
+    var onFrame: (ByteBuffer?) -> Void = { _ in }
+    /// Called after each event of a hub, as the numbers of servers may have changed.
+    var onCounts: () -> Void = {}
     /// Called when the daemon is cut off, and when it is back.
     var onConnection: () -> Void = {}
 
@@ -41,6 +46,8 @@ final class DaemonStream {
         let watch = DaemonCalls(
             [DaemonCalls.message(MonitorInterface.qualified("Watch"), parameters, more: true)],
             onReply: { [weak self] in self?.take($0) }, onEnd: { [weak self] _ in self?.ended() })
+        arriving = ShownServers()
+        watch.onElement = { [weak self] in self?.arrive($0) }
         self.watch = watch
         watch.start(with: connect)
     }
@@ -53,9 +60,60 @@ final class DaemonStream {
         }
         answered()
         pause = Self.pauses.first
-        let frame = Frame.event(found)
-        board.take(found, frame)
-        onEvent(found, frame)
+        if found.kind == .snapshot {
+            board.begin(arriving, at: found.cursor)
+            arriving = ShownServers()
+            return onFrame(nil)
+        }
+        let wasHub = board.shown.isHub
+        let frame = board.take(found)
+        if board.shown.isHub != wasHub { return onFrame(nil) }
+        if let frame { onFrame(frame) }
+        if wasHub { onCounts() }
+    }
+
+    /// Takes a server of a snapshot.
+    private func arrive(_ text: [UInt8]) {
+        guard let state = Self.server(text) else {
+            watch?.cancel()
+            return ended()
+        }
+        _ = arriving.note(state)
+    }
+
+    private static func server(_ text: [UInt8]) -> ServerState? {
+        try? JSONReader.read(text) { reader throws(JSONError) in
+            reader.skipsUnknownMembers = true
+            return try ServerState(from: &reader)
+        }
+    }
+
+    /// The names of the hosts of which something has changed unseen since the last call.
+    func takeTouchedHosts() -> [ServerName] { board.takeTouchedHosts() }
+
+    /// How many servers are asked for at once.
+    private static let mostFilled = 64
+
+    /// Asks for the servers that are not shown although there is room for them.
+    private func fill() {
+        guard isLive, filling == nil else { return }
+        let names = board.shown.missing(limit: Self.mostFilled)
+        if names.isEmpty { return }
+        let calls = DaemonCalls(
+            names.map {
+                DaemonCalls.message(
+                    MonitorInterface.qualified("Describe"), MonitorInterface.DescribeParameters(server: $0.rawValue))
+            },
+            onReply: { [weak self] reply in
+                guard let self, reply.error == nil, let text = API.member("server", of: reply.parameters),
+                    var state = Self.server(text)
+                else { return }
+                state.check = nil
+                if let frame = board.fill(state) { onFrame(frame) }
+                onCounts()
+            }, onEnd: { [weak self] _ in self?.filling = nil })
+        filling = calls
+        calls.start(with: connect)
     }
 
     private static func event(_ parameters: [UInt8]) -> Event? {
@@ -104,6 +162,7 @@ final class DaemonStream {
 
     /// Asks the daemon whether it answers; called each second while somebody looks.
     func ask() {
+        fill()
         if watch != nil, loop.now - answeredAt > Self.longestSilence, probe != nil { lost() }
         guard probe == nil, watch != nil else { return }
         let probe = DaemonCalls(
@@ -139,8 +198,30 @@ enum Clock {
 /// Messages of an event stream (server-sent events).
 enum Frame {
     /// An event of the daemon, with its position as the identifier.
-    static func event(_ event: Event) -> ByteBuffer {
-        frame(id: event.cursor) { event.writeMembers(to: &$0) }
+    ///
+    /// - Parameter hidden: the servers that are not shown from now on.
+    static func event(_ event: Event, hidden: [ServerName] = [], isNumbered: Bool = true) -> ByteBuffer {
+        frame(id: isNumbered ? event.cursor : nil) { writer in
+            event.writeMembers(to: &writer)
+            if !hidden.isEmpty { writer.member("hidden", hidden) }
+        }
+    }
+
+    /// The numbers of all servers by level, how many that are not ok are not shown, and the hosts of which something
+    /// has changed unseen.
+    static func counts(_ servers: ShownServers, hosts: [ServerName]) -> ByteBuffer {
+        frame { writer in
+            writer.member("kind", "counts")
+            writer.member("counts") { writer in
+                writer.member("ok", servers.count(of: .ok))
+                writer.member("warning", servers.count(of: .warning))
+                writer.member("unknown", servers.count(of: .unknown))
+                writer.member("critical", servers.count(of: .critical))
+                writer.member("none", servers.count(of: nil))
+            }
+            writer.member("more", servers.unshownCount)
+            writer.member("hosts", hosts)
+        }
     }
 
     static func alive() -> ByteBuffer { frame { $0.member("kind", "alive") } }

@@ -8,10 +8,7 @@ const words = {
 	skip: "Skip to the servers",
 	levels: "Show only these levels",
 	filter: "Filter servers",
-	filterHint: "Filter",
 	range: "Length of the history",
-	day: "24 h",
-	quarter: "90 d",
 	ranges: {day: "Last 24 hours", quarter: "Last 90 days"},
 	selected: "Selected server",
 	servers: "Servers",
@@ -36,6 +33,8 @@ const words = {
 
 	attention: "Needs attention",
 	otherServers: "Other servers",
+	otherHosts: "Other hosts",
+	members: (count, worst) => `${count} servers${worst ? `, worst ${worst}` : ""}`,
 	allServers: "All servers",
 	nothingFound: "No server matches the filter.",
 	noServers: "There are no servers yet.",
@@ -188,7 +187,6 @@ const iso = time => new Date(time).toISOString();
 const dateAndClock = time => `${dateFormat.format(time)} ${clockFormat.format(time)}`;
 const isToday = time => dateFormat.format(time) === dateFormat.format(now());
 const timeText = time => (isToday(time) ? secondsFormat.format(time) : dateAndClock(time));
-const shortTimeText = time => (isToday(time) ? clockFormat.format(time) : dateAndClock(time));
 
 function durationText(milliseconds) {
 	const count = length => Math.max(0, Math.floor(milliseconds / length));
@@ -226,7 +224,7 @@ function textOf({phase, status, message}) {
 	return (isAbout && message) || (status?.text ?? message ?? "");
 }
 
-const levelSince = ({status}) => Date.parse(status?.levelChangedAt ?? status?.changedAt);
+const levelSince = ({status}) => Date.parse(status?.levelChangedAt);
 
 function tagsOf(server) {
 	const {name, silence, parent, restored} = server;
@@ -238,7 +236,7 @@ function tagsOf(server) {
 	return tags;
 }
 
-const silenceText = ({until}) => words.silenced(until && shortTimeText(Date.parse(until)));
+const silenceText = ({until}) => words.silenced(until && timeText(Date.parse(until)));
 
 /** Draws what each view of a server has: {node, word, text, tags}. */
 function drawParts(parts, server, name) {
@@ -261,6 +259,7 @@ const servers = new Map(); // by name
 let selected = null; // the name of the selected server
 let site = {host: "", actions: false};
 let hasServers = false; // whether a snapshot was received
+let hub = null; // the numbers of all servers, if there are too many for a page
 
 function apply(event) {
 	if (event.web) site = event.web;
@@ -268,11 +267,21 @@ function apply(event) {
 	else if (event.kind === "selected") select(event.server);
 	else if (event.kind === "removed") remove(event.server.name);
 	else if (event.kind === "gap") say(words.gap(event.missed));
+	else if (event.kind === "counts") count(event);
 	else if (event.server) take(event.server, event.kind);
+	for (const name of event.hidden ?? []) remove(name);
+}
+
+function count(event) {
+	hub = {...event, time: null};
+	if (event.hosts.includes(detail?.name.split("@").at(-1))) touchDetail();
+	redraw();
 }
 
 function takeSnapshot(list) {
 	hasServers = true;
+	hub = null;
+	list.sort((one, other) => rank(levelOf(one)) - rank(levelOf(other))); // the first frame shows the worst
 	const names = new Set(list.map(server => server.name));
 	for (const name of servers.keys()) if (!names.has(name)) remove(name);
 	for (const server of list) take(server, "snapshot");
@@ -290,12 +299,14 @@ function take(server, kind) {
 		if (isBad) say(words.became(server.name, wordOf(server), textOf(server)));
 	}
 	redraw(server.name);
+	if (detail && server.group === detail.name) touchDetail();
 }
 
 function remove(name) {
 	servers.delete(name);
 	summaries.delete(name);
 	redraw(name);
+	if (name === detail?.name) touchDetail();
 }
 
 /** The selected server is drawn at once and as a whole. */
@@ -310,7 +321,7 @@ function select(server) {
 
 // ---- Drawing: one frame for many events; a hidden tab has no frames, but a title, hence the timer
 
-const changedNames = new Set();
+const changedNames = new Set(), rowsPerFrame = 600;
 let frame = 0, frameTimer = 0;
 
 function redraw(name) {
@@ -324,10 +335,12 @@ function draw() {
 	cancelAnimationFrame(frame);
 	clearTimeout(frameTimer);
 	frame = 0;
-	drawRows([...changedNames]);
-	if (changedNames.has(selected)) drawHero();
-	if (changedNames.has(detail?.name)) drawDetail();
-	changedNames.clear();
+	const names = [...changedNames].slice(0, rowsPerFrame);
+	for (const name of names) changedNames.delete(name);
+	drawRows(names);
+	if (names.includes(selected)) drawHero();
+	if (names.includes(detail?.name)) drawDetail();
+	if (changedNames.size) redraw();
 	drawTotals();
 }
 
@@ -375,22 +388,21 @@ function dropRow(name) {
 function drawRow(row, server) {
 	const {name, description, group, source, silence} = server;
 	const level = levelOf(server), text = textOf(server);
-	const isNew = row.level && (row.level !== level || row.text.textContent !== text);
 	row.level = level;
 	row.since = levelSince(server);
-	row.group = group ?? words.otherServers;
+	const isHead = groups.has(name);
+	row.group = group ?? (isHead ? name : source === "mqtt" ? words.otherHosts : words.otherServers);
 	row.isTrouble = troubles.includes(level);
-	row.order = `${silence ? 1 : 0}${rank(level)}${name}`; // silenced trouble comes last
+	// A group's own server comes first, and silenced trouble last.
+	row.order = isHead && !row.isTrouble ? "" : `${silence ? 1 : 0}${rank(level)}${name}`;
 	row.search = [name, text, description, group, source].join("\n").toLowerCase();
 	drawParts(row, server, `row${silence ? " silenced" : ""}${detail?.name === name ? " open" : ""}`);
 	drawAge(row);
-	if (isNew) requestAnimationFrame(() => row.node.classList.add("new"));
 	return row;
 }
 
 function drawAge({since, age}) {
-	const text = since ? ageText(since) : "";
-	if (age.data !== text) age.data = text;
+	update(age, {data: since ? ageText(since) : ""});
 }
 
 /** Cells exist, and summaries are fetched, only for rows near the screen: 500 rows would have 45,000 cells. */
@@ -416,11 +428,12 @@ function makeGroup(name) {
 	const node = name === words.attention
 		? make("section.group.attention", heading, list)
 		: make("details.group", {open: true}, make("summary", heading), list);
-	node.order = name === words.attention ? "" : name === words.otherServers ? "~" : name.toLowerCase();
+	node.order = name === words.attention ? "" : name.includes(" ") ? `~${name}` : name.toLowerCase();
 	const next = [...byId("groups").children].find(other => other.order > node.order);
 	byId("groups").insertBefore(node, next ?? null);
 	const group = {node, list, count};
 	groups.set(name, group);
+	if (rows.has(name)) redraw(name); // it is its head
 	return group;
 }
 
@@ -477,22 +490,25 @@ function filterRows() {
 
 function drawTotals() {
 	const wanted = byId("filter").value.trim().toLowerCase();
-	const totals = {}, shown = new Map();
-	for (const {level, search, node} of rows.values()) {
+	const totals = {}, shown = new Map(), members = new Map();
+	for (const {name, group, level, search, node} of rows.values()) {
 		const isShown = search.includes(wanted) && (!chosenLevels.size || chosenLevels.has(level));
 		totals[level] = (totals[level] ?? 0) + 1;
+		const {all, worst} = members.get(group) ?? {all: 0, worst: "none"};
+		if (name !== group) members.set(group, {all: all + 1, worst: rank(level) < rank(worst) ? level : worst});
 		update(node, {hidden: !isShown});
 		if (isShown) shown.set(node.parentNode, (shown.get(node.parentNode) ?? 0) + 1);
 	}
-	for (const {node, list, count} of groups.values()) {
+	for (const [name, {node, list, count}] of groups) {
 		update(node, {hidden: !shown.has(list)});
-		setText(count, `${shown.get(list)}`);
+		const number = shown.get(list), more = node.order ? 0 : hub?.more, {all, worst} = members.get(name) ?? {};
+		const ofAll = more ? words.found(number, number + more) : `${number}`;
+		setText(count, all && rows.has(name) ? words.members(all, troubles.includes(worst) && words[worst]) : ofAll);
 	}
 	update(byId("nothing"), {
 		hidden: shown.size > 0 || !hasServers, textContent: servers.size ? words.nothingFound : words.noServers,
 	});
-	drawHeader(totals);
-	updatePulls();
+	drawHeader(hub?.counts ?? totals);
 	if (isKiosk) fitSoon();
 }
 
@@ -503,6 +519,7 @@ function drawHeader(totals) {
 		update(chip, {hidden: level === "none" && !totals.none});
 	}
 	setText(byId("host"), site.host);
+	root.classList.toggle("can-pull", detail != null || canRefreshAll());
 	update(byId("refresh-all"), {hidden: !site.actions, disabled: !canRefreshAll()});
 	const bad = troubles.filter(level => totals[level]);
 	const summary = bad.map(level => `${totals[level]} ${words[level]}`).join(", ") || words.allOk;
@@ -665,7 +682,7 @@ function makeHistory(name) {
 
 function setRange(next) {
 	range = next;
-	document.querySelector(`#range [value=${next}]`).checked = true;
+	byId("range").value = next;
 	for (const strip of all(".strip")) strip.replaceChildren();
 	wantVisible();
 	drawEnds();
@@ -691,17 +708,16 @@ function makeHero(server) {
 	const [history, strip] = makeHistory(server.name);
 	const made = {
 		name: server.name, strip, node: make("div"), link: makeLink(server.name, server.name),
-		about: make("small"), tags: make("p.tags"), text: make("p.text"), word: make("p.level"), age: make("p"),
+		tags: make("p.tags"), text: make("p.text"), word: make("p.level"), age: make("p"),
 	};
 	const side = make("div.side", made.word, made.age);
-	made.node.append(makeShape(), make("h2", made.link, made.about, made.tags), made.text, side, history);
+	made.node.append(makeShape(), make("h2", made.link, made.tags), made.text, side, history);
 	fillHero(made, server);
 	return made;
 }
 
 function fillHero(parts, server) {
 	drawParts(parts, server, "hero");
-	setText(parts.about, server.description ?? "");
 	setText(parts.age, sinceText(server));
 }
 
@@ -742,25 +758,26 @@ function go(name, at) {
 
 function openDetail(name) {
 	const leaving = new AbortController(), {signal} = leaving, [history, strip] = makeHistory(name);
-	detail = {
-		name, strip, leaving, signal, scroll: scrollY, node: byId("detail"),
-		title: make("h2", {tabIndex: -1}), word: make("span.level"), text: make("p.text"),
-		tags: make("p.tags"), age: make("p.note"), share: make("h3"), facts: make("div"),
-		values: make("div"), more: make("div"), heading: make("h3", {tabIndex: -1}), table: make("table.changes"),
-		note: make("p.note"),
-		refresh: makeButton(words.refresh, () => post("refresh", {server: name}, signal)),
+	const parts = {
+		title: make("h2", {tabIndex: -1}), text: make("p.text"), age: make("p.note"), tags: make("p.tags"),
+		share: make("h3"), history, facts: make("div"), values: make("div"), members: make("table"), more: make("div"),
+	};
+	const ofChanges = {heading: make("h3", {tabIndex: -1}), table: make("table.changes"), note: make("p.note")};
+	const refresh = ending => post("refresh", {server: name}, ending);
+	const buttons = {
 		select: makeButton(words.select, () => post("select", {server: name})),
 		silence: makeButton(words.silence, () => toggleSilence(name)),
+		refresh: makeButton(words.refresh, () => refresh(signal)),
 	};
-	const {title, word, text, tags, age, share, facts, values, more, heading, table, note} = detail;
+	const word = make("span.level"), node = byId("detail");
+	detail = {name, strip, leaving, signal, scroll: scrollY, node, word, ...parts, ...ofChanges, ...buttons};
 	const back = makeLink("", `‹ ${words.allServers}`, "a.button");
-	const changes = make("section", heading, table, note);
-	title.append(makeShape(), name, " ", word);
-	detail.node.replaceChildren(
-		make("nav", back, detail.select, detail.silence, detail.refresh),
-		title, text, age, tags, share, history, facts, values, more, changes);
+	const changes = make("section", ...Object.values(ofChanges));
+	detail.title.append(makeShape(), name, " ", word);
+	node.replaceChildren(make("nav", back, ...Object.values(buttons)), ...Object.values(parts), changes);
 	showDetail(true);
-	refreshable(changes, () => showChanges(detail.at), signal);
+	refreshable(changes, () => true, () => showChanges(detail.at), signal);
+	refreshable(detail.node, () => !detail.refresh.disabled, refresh, signal);
 	if (!byId("list").offsetParent) scrollTo(0, 0); // the view is in the list's place
 	drawDetail();
 	showStrip(strip);
@@ -780,17 +797,22 @@ function showDetail(isShown) {
 	rows.get(detail.name)?.node.classList.toggle("open", isShown);
 }
 
+function touchDetail() {
+	detail.isOld = true;
+	redraw(detail.name);
+}
+
 function drawDetail() {
-	const server = servers.get(detail.name);
+	const server = servers.get(detail.name) ?? detail.server;
 	const canAct = Boolean(server && site.actions && cutSince == null);
 	for (const button of [detail.refresh, detail.select, detail.silence]) update(button, {hidden: !site.actions});
 	update(detail.refresh, {disabled: !canAct || !server.refreshable});
 	update(detail.select, {disabled: !canAct || server.name === selected});
 	update(detail.silence, {disabled: !canAct, textContent: server?.silence ? words.unsilence : words.silence});
-	updatePulls();
+	if (hasServers) fetchDetail(detail, server);
 	if (!server) {
 		setText(detail.word, "");
-		return setText(detail.text, hasServers ? words.noServer : "");
+		return setText(detail.text, hasServers && detail.server === null ? words.noServer : "");
 	}
 	drawParts(detail, server, "detail");
 	update(detail.refresh, {
@@ -800,7 +822,6 @@ function drawDetail() {
 	setText(detail.age, sinceText(server));
 	detail.values.replaceChildren(...valueParts(server.values ?? []));
 	drawFacts(server);
-	fetchDetail(server);
 }
 
 function drawFacts({description, source, group, silence, status}) {
@@ -816,25 +837,32 @@ function drawFacts({description, source, group, silence, status}) {
 }
 
 /** Fetches what no event has, at most once a second. */
-async function fetchDetail({name, revision}) {
-	const here = detail;
-	if (here.revision === revision || here.isFresh) return;
+async function fetchDetail(here, known) {
+	const {name, signal} = here, revision = known?.revision ?? null;
+	if ((here.revision === revision && !here.isOld) || here.isFresh) return;
 	if (here.revision !== undefined) showChanges(here.at);
-	Object.assign(here, {revision, isFresh: true});
+	Object.assign(here, {revision, isFresh: true, isOld: false});
 	setTimeout(() => {
 		here.isFresh = false;
 		redraw(name);
 	}, second);
-	const [answer] = await fetchLines(`./api/status/${encodeURIComponent(name)}`, {signal: here.signal}).catch(() => []);
-	if (!answer || here !== detail) return;
-	const {server, notices} = answer;
-	const output = [server.check?.output ?? server.longOutput, server.check?.errors].filter(Boolean).join("\n");
-	here.check = server.check;
+	const [answer] = await fetchLines(`./api/status/${encodeURIComponent(name)}`, {signal}).catch(() => []);
+	if (here !== detail || cutSince != null) return;
+	const {server = null, notices} = answer ?? {};
+	const output = [server?.check?.output ?? server?.longOutput, server?.check?.errors].filter(Boolean).join("\n");
+	Object.assign(here, {server, check: server?.check});
 	here.more.replaceChildren(
 		...(output ? [make("h3", words.output), make("pre", output)] : []),
 		...(notices ?? []).map(text => make("p.note", text)));
 	redraw(name);
+	if (server?.source !== "mqtt" || server.group) return;
+	const [{servers: list} = {}] = await fetchLines(`./api/list?host=${name}`, {signal}).catch(() => []);
+	here.members.replaceChildren(...(list ?? []).map(memberRow));
 }
+
+const memberRow = server => make(`tr.${levelOf(server)}`,
+	make("th", {scope: "row"}, makeLink(server.name, server.name)),
+	levelCell(levelOf(server), wordOf(server)), make("td.text", textOf(server)));
 
 // ---- Values
 
@@ -961,18 +989,16 @@ function canRefreshAll() {
 // ---- Pull to refresh
 
 const enough = 60; // half of the way of the finger, in pixels
-let pullers = 0;
 
 /**
- * Lets a view be pulled until `leaving` is aborted or the returned function is called. The indicator stays until the
- * handler's promise settles. The innermost view wins. `overscroll-behavior` keeps the browser's own pull away.
+ * Lets a view be pulled while `canPull()`. The indicator stays until the handler's promise settles, or `leaving` is
+ * aborted. The innermost view wins. `overscroll-behavior` keeps the browser's own pull away.
  */
-function refreshable(view, handler, leaving) {
-	const end = new AbortController(), {signal} = end;
+function refreshable(view, canPull, handler, leaving) {
 	let start = null, distance = 0, isLoading = false;
 
 	function begin(event) {
-		if (isLoading || event.isPull) return;
+		if (isLoading || event.isPull || !canPull()) return;
 		event.isPull = true;
 		start = event.touches.length === 1 && isAtTop(event.target) ? event.touches[0] : null;
 		distance = 0;
@@ -992,23 +1018,14 @@ function refreshable(view, handler, leaving) {
 		if (distance < enough || type === "touchcancel") return drawPull(0);
 		isLoading = true;
 		drawPull(enough, words.refreshing, true);
-		await handler(signal);
+		await handler(leaving);
 		isLoading = false;
-		if (!signal.aborted) drawPull(0);
-	}
-
-	function detach() {
-		if (signal.aborted) return;
-		if (start || isLoading) drawPull(0);
-		end.abort();
-		root.classList.toggle("can-pull", --pullers > 0);
+		if (!leaving?.aborted) drawPull(0);
 	}
 
 	const listeners = {touchstart: begin, touchmove: move, touchend: release, touchcancel: release};
-	for (const type in listeners) view.addEventListener(type, listeners[type], {passive: true, signal});
-	leaving?.addEventListener("abort", detach);
-	root.classList.toggle("can-pull", ++pullers > 0);
-	return detach;
+	for (const type in listeners) view.addEventListener(type, listeners[type], {passive: true, signal: leaving});
+	leaving?.addEventListener("abort", () => (start || isLoading) && drawPull(0));
 }
 
 function isAtTop(node) {
@@ -1021,22 +1038,7 @@ function drawPull(distance, text = "", isLoading = false) {
 	pull.style.translate = distance ? `-50% ${distance - 30}px` : "";
 	pull.style.opacity = distance / 40;
 	pull.ariaBusy = isLoading ? "true" : null;
-	pull.classList.toggle("enough", distance >= enough);
 	setText(pull.lastElementChild, text);
-}
-
-/** A view can be pulled only while it has something to refresh. */
-let listPulls = [];
-function updatePulls() {
-	if (canRefreshAll() !== listPulls.length > 0) {
-		for (const detach of listPulls) detach();
-		const views = canRefreshAll() ? [byId("hero"), byId("list")] : [];
-		listPulls = views.map(view => refreshable(view, refreshAll));
-	}
-	if (!detail) return;
-	const {name, signal} = detail;
-	if (detail.refresh.disabled) detail.pull = detail.pull?.();
-	else detail.pull ??= refreshable(detail.node, ending => post("refresh", {server: name}, ending), signal);
 }
 
 // ---- Stream: something comes every second, so silence means that statusd-web is dead
@@ -1110,8 +1112,8 @@ function showConnected() {
 	if (hasServers) say(words.connectedAgain);
 	summaries.clear();
 	wantVisible();
-	if (detail) detail.revision = -1;
-	redraw(detail?.name);
+	if (detail) touchDetail();
+	redraw();
 	fetchAlerts();
 }
 
@@ -1153,6 +1155,7 @@ function welcomeTab() {
 	const list = [...servers.values()].map(server => ({...server, selected: server.name === selected}));
 	const event = {kind: "snapshot", servers: list, web: site, time: iso(now())};
 	tabs.postMessage({event, id: cursor});
+	if (hub) tabs.postMessage({event: hub});
 	tellCut();
 }
 
@@ -1225,15 +1228,17 @@ function key(event) {
 function fillWords() {
 	for (const node of all("[data-word]")) node.textContent = words[node.dataset.word];
 	for (const node of all("[data-label]")) node.ariaLabel = words[node.dataset.label];
-	byId("filter").placeholder = words.filterHint;
+	byId("filter").placeholder = words.filter;
 	byId("counts").append(...[...chips.values()].map(({chip}) => chip));
 	const samples = [...levels].reverse().map(level => make(`li.${level}`, make(`span.sample.${level}`), words[level]));
 	byId("legend").append(...samples);
+	byId("range").append(...ranges.map(name => new Option(words.ranges[name], name)));
 }
 
 function listen() {
 	byId("filter").oninput = filterRows;
 	byId("refresh-all").onclick = () => refreshAll();
+	for (const id of ["hero", "list"]) refreshable(byId(id), canRefreshAll, refreshAll);
 	byId("range").onchange = event => {
 		setRange(event.target.value);
 		if (detail?.at != null) go(detail.name);

@@ -30,7 +30,7 @@ struct API {
     func read() {
         let names = target.path.dropFirst()
         switch (names.first, names.count) {
-        case ("list", 1): call("List", NoMembers())
+        case ("list", 1): list()
         case ("alerts", 1): call("Alerts", NoMembers())
         case ("status", 2): call("Describe", MonitorInterface.DescribeParameters(server: names.last))
         case ("status", 1): call("Describe", MonitorInterface.DescribeParameters())
@@ -160,24 +160,33 @@ struct API {
 
     /// The text of `statusctl metrics`, in the format that the visitor prefers.
     func metrics() {
-        var servers: MonitorInterface.ListReply?
+        var servers: [ServerState]?
         var daemon: MonitorInterface.GetCursorReply?
-        perform([message("List", NoMembers()), message("GetCursor", NoMembers())]) { reply in
+        var totals: MetricsReport.Totals?
+        var messages = [message("GetCursor", NoMembers())]
+        if let all = site.servers, all.isHub {
+            servers = all.states.values.sorted { $0.name < $1.name }
+            totals = MetricsReport.Totals(counts: all.counts, hostServers: all.hostServers)
+        } else {
+            messages.append(message("List", NoMembers()))
+        }
+        perform(messages) { reply in
             if reply.call == 0 {
-                servers = Self.read(reply)
-            } else {
                 daemon = Self.read(reply)
+            } else {
+                let list: MonitorInterface.ListReply? = Self.read(reply)
+                servers = list?.servers
             }
         } then: {
             guard let servers, let daemon else { return send(unavailable) }
             let wantsOpen = request.head.headers["accept"].contains { $0.contains("openmetrics") }
             let format = wantsOpen ? MetricsFormat.openMetrics : .prometheus
-            let text = MetricsReport(servers.servers, daemon).text(format)
+            let text = MetricsReport(servers, totals: totals, daemon).text(format)
             send(Response(.ok, format.contentType, ByteBuffer(string: text)))
         }
     }
 
-    private static func read<Reply: JSONStructure>(_ reply: DaemonCalls.Reply) -> Reply? {
+    static func read<Reply: JSONStructure>(_ reply: DaemonCalls.Reply) -> Reply? {
         guard reply.error == nil else { return nil }
         return try? JSONReader.read(reply.parameters) { reader throws(JSONError) in
             reader.skipsUnknownMembers = true

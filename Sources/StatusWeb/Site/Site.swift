@@ -29,6 +29,8 @@ final class Site {
     /// Events that have not been sent yet: with many streams, each system call sends those of some time.
     private var held = ByteBuffer()
     private var sendingHeld: Scheduled<Void>?
+    private var sendingCounts: Scheduled<Void>?
+    private static let countsTime = TimeAmount.milliseconds(250)
     private static let fewStreams = 32
     /// More bytes at once than a visitor has room for would look as if it did not read.
     private static let mostHeld = 16 << 10
@@ -45,7 +47,8 @@ final class Site {
         (self.settings, self.limits, self.loop) = (settings, limits, loop)
         stream = DaemonStream(connect, loop: loop)
         (daemon, histories) = (DaemonQueue(connect), DaemonQueue(connect))
-        stream.onEvent = { [unowned self] in take($0, $1) }
+        stream.onFrame = { [unowned self] in take($0) }
+        stream.onCounts = { [unowned self] in sendCountsSoon() }
         stream.onConnection = { [unowned self] in
             sendHeld()
             for visitor in visitors.streams.values { visitor.sendEvent(connectionFrame) }
@@ -72,7 +75,7 @@ final class Site {
         case ("events", 1): beginStream(target, request, visitor)
         case ("health", 1): api.health()
         case ("metrics", 1): api.metrics()
-        case ("badge", 2): visitor.send(badge(target.path[1]), to: request)
+        case ("badge", 2): api.badge(target.path[1])
         default: visitor.send(files.response(to: target.path, request.head), to: request)
         }
     }
@@ -178,6 +181,7 @@ final class Site {
         let frame = cached?.frames[visitor.mayAct] ?? self.frame(of: snapshot, mayAct: visitor.mayAct)
         cached?.frames[visitor.mayAct] = frame
         visitor.sendEvent(frame, isWhole: true)
+        if stream.board.shown.isHub { visitor.sendEvent(Frame.counts(stream.board.shown, hosts: [])) }
     }
 
     private func frame(of snapshot: Event, mayAct: Bool) -> ByteBuffer {
@@ -196,18 +200,30 @@ final class Site {
         visitor.sendEvent(Self.gap)
     }
 
-    private func take(_ event: Event, _ frame: ByteBuffer) {
-        switch event.kind {
-        // The daemon's own sign of life comes every half minute; visitors get one each second.
-        case .alive: break
-        case .snapshot: for visitor in visitors.streams.values { sendSnapshot(to: visitor) }
-        default:
-            held.writeImmutableBuffer(frame)
-            if visitors.streams.count <= Self.fewStreams || held.readableBytes >= Self.mostHeld { return sendHeld() }
-            guard sendingHeld == nil else { return }
-            let site = NIOLoopBound(self, eventLoop: loop)
-            sendingHeld = loop.scheduleTask(in: Self.holdTime) { site.value.sendHeld() }
+    /// Sends the frame of an event, or a snapshot.
+    private func take(_ frame: ByteBuffer?) {
+        guard let frame else {
+            for visitor in visitors.streams.values { sendSnapshot(to: visitor) }
+            return
         }
+        held.writeImmutableBuffer(frame)
+        if visitors.streams.count <= Self.fewStreams || held.readableBytes >= Self.mostHeld { return sendHeld() }
+        guard sendingHeld == nil else { return }
+        let site = NIOLoopBound(self, eventLoop: loop)
+        sendingHeld = loop.scheduleTask(in: Self.holdTime) { site.value.sendHeld() }
+    }
+
+    /// Sends the numbers of a hub's servers, which change with nearly each event.
+    private func sendCountsSoon() {
+        guard sendingCounts == nil else { return }
+        let site = NIOLoopBound(self, eventLoop: loop)
+        sendingCounts = loop.scheduleTask(in: Self.countsTime) { site.value.sendCounts() }
+    }
+
+    private func sendCounts() {
+        sendingCounts = nil
+        let frame = Frame.counts(stream.board.shown, hosts: stream.takeTouchedHosts())
+        for visitor in visitors.streams.values { visitor.sendEvent(frame) }
     }
 
     /// Sends the events that are held, to those who followed when they happened.
@@ -245,18 +261,12 @@ final class Site {
 
     // MARK: Others
 
-    /// The states as the stream has told them; nil while the daemon is cut off.
-    var servers: [ServerState]? { stream.isLive ? stream.board.snapshot?.servers : nil }
+    /// What the stream has told; nil while the daemon is cut off.
+    var servers: ShownServers? { stream.isLive ? stream.board.shown : nil }
 
     /// The names of the servers that can be checked on request.
-    var refreshableServers: [String] { (servers ?? []).filter(\.isRefreshable).map(\.name.rawValue) }
-
-    private func badge(_ file: String) -> Response {
-        guard file.hasSuffix(".svg"), let name = ServerName(String(file.dropLast(4))) else {
-            return .text(.notFound, "there is no such badge; its address is badge/NAME.svg")
-        }
-        let state = stream.isLive ? stream.board.servers[name] : nil
-        return Badge(name, state, isLive: stream.isLive).response
+    var refreshableServers: [String] {
+        (servers?.states.values.filter(\.isRefreshable) ?? []).map(\.name.rawValue).sorted()
     }
 }
 #endif

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A running page and what happens behind it.
 
-The tests do not start servers themselves: a stage does. It is a command, to which `--servers N` may be added. Its first
+The tests do not start servers themselves: a stage does. It is a command, to which `--servers N` may be added, and
+`--hosts N` for other hosts, host-000 and so on, with servers s0@host-000 to s7@host-000, which are ok. Its first
 line of output is `{"address": "http://127.0.0.1:8470/"}`. Then it reads requests, one JSON object a line, carries each
 out and answers with a line of JSON (`{}`, or `{"error": "…"}`):
 
     {"do": "post", "server": "db", "level": "ok", "text": "…"}     statusctl post
+    {"do": "report", "server": "s0@host-000", "level": "ok", "text": "…"}     what statusd-mqtt tells
     {"do": "select", "server": "db"}                               statusctl select
     {"do": "stop"}, {"do": "start"}                                kills statusd, and starts it again
     {"do": "freeze"}, {"do": "thaw"}                               stops statusd-web with SIGSTOP, and continues it
@@ -25,8 +27,9 @@ import urllib.request
 class Stage:
     """A stage that runs until `close()`."""
 
-    def __init__(self, command, servers=None):
-        arguments = shlex.split(command) + (["--servers", str(servers)] if servers else [])
+    def __init__(self, command, servers=None, hosts=None):
+        options = (["--servers", str(servers)] if servers else []) + (["--hosts", str(hosts)] if hosts else [])
+        arguments = shlex.split(command) + options
         self.process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.address = json.loads(self.process.stdout.readline())["address"]
 
@@ -40,6 +43,9 @@ class Stage:
 
     def post(self, server, level, text):
         self.do("post", server=server, level=level, text=text)
+
+    def report(self, server, level, text):
+        self.do("report", server=server, level=level, text=text)
 
     def select(self, server):
         self.do("select", server=server)
