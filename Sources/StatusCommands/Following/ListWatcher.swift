@@ -93,15 +93,18 @@ final class ListWatcher {
     /// Replaces the lines of the last list, with one write.
     private func draw(_ servers: [ServerState], on terminal: Terminal) {
         ErrorRelay.mute()
-        var lines = table(servers, on: terminal)
+        // Below the last line are the cursor, and a reason or later the user's prompt.
+        let room = terminal.height.map { $0 - 2 }.flatMap { $0 > 1 ? $0 : nil } ?? .max
+        // Of 100,000 servers, only those that fit become lines.
+        var lines = table(Array(servers.prefix(room)), on: terminal)
         if board.count == 0, filter.scope.isEmpty {
             lines = ["no servers yet"]
         } else if servers.isEmpty {
             lines = ["no server matches"]
         }
-        // Below the last line are the cursor, and a reason or later the user's prompt.
-        if let room = terminal.height.map({ $0 - 2 }), room > 1, lines.count > room {
-            let hidden = lines.count - (room - 1)
+        let count = lines.count + max(0, servers.count - room)
+        if count > room {
+            let hidden = count - (room - 1)
             lines = lines.prefix(room - 1) + ["… and \(hidden) more\(Self.levels(of: servers.suffix(hidden)))"]
         }
         if let absence { lines.append(terminal.style.faint(absence.cut(to: terminal.width ?? .max))) }

@@ -8,6 +8,8 @@ struct ServerBoard {
     private let limit: Int
     private var states: [ServerName: ServerState] = [:]
     private var selected: ServerName?
+    /// The names in order; nil if servers were added or removed since they were sorted.
+    private var sortedNames: [ServerName]?
 
     /// - Parameters:
     ///   - scope: the servers that the stream is about.
@@ -18,7 +20,13 @@ struct ServerBoard {
     var count: Int { states.count }
 
     /// All states, sorted by name.
-    var servers: [ServerState] { states.values.sorted { $0.name < $1.name } }
+    var servers: [ServerState] {
+        mutating get {
+            let names = sortedNames ?? states.keys.sorted()
+            sortedNames = names
+            return names.compactMap { states[$0] }
+        }
+    }
 
     /// The names of all servers, in no order.
     var names: some Sequence<ServerName> { states.keys }
@@ -33,6 +41,7 @@ struct ServerBoard {
         case .snapshot:
             states = Dictionary((event.servers ?? []).prefix(limit).map { ($0.name, $0) }) { $1 }
             selected = states.values.first(where: \.isSelected)?.name
+            sortedNames = nil
             return nil
         case .selected:
             let changed = [selected, event.server?.name].compactMap(\.self)
@@ -42,14 +51,19 @@ struct ServerBoard {
             return changed
         case .changed, .updated, .silenced, .unsilenced, .added, .refreshing, .refreshed:
             if let server = event.server { put(server) }
-        case .removed: if let server = event.server { states[server.name] = nil }
+        case .removed: if let server = event.server { remove(server.name) }
         case .gap, .alive: return []
         }
         return event.server.map { [$0.name] } ?? []
     }
 
+    private mutating func remove(_ name: ServerName) {
+        if states.removeValue(forKey: name) != nil { sortedNames = nil }
+    }
+
     private mutating func put(_ server: ServerState) {
-        guard scope.includes(server) else { return states[server.name] = nil }
-        if states[server.name] != nil || states.count < limit { states[server.name] = server }
+        guard scope.includes(server) else { return remove(server.name) }
+        guard states[server.name] == nil else { return states[server.name] = server }
+        if states.count < limit { (states[server.name], sortedNames) = (server, nil) }
     }
 }
