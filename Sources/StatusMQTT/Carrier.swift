@@ -16,6 +16,7 @@ final class Carrier {
     private var bridge: Bridge?
     private var section: MonitorInterface.MQTT?
     private var isReady = false
+    private var isAway = false
 
     init(daemon: DaemonLink, fixed: BridgeSettings?, logger: Logger) {
         (self.daemon, self.fixed, self.logger) = (daemon, fixed, logger)
@@ -26,12 +27,16 @@ final class Carrier {
     /// - Throws: a ``BridgeSettings/Failure`` for settings that cannot be used.
     func run() async throws {
         try await daemon.run { section in
+            isAway = false
             try await apply(section)
             if isReady { return }
             isReady = true
             ServiceManager.notify(.ready)
-        } away: {
-            logger.warning("statusd is away")
+        } away: { reason in
+            if isAway { return }
+            isAway = true
+            logger.warning("statusd is away: \(reason)")
+            ServiceManager.notify(.status("waiting for statusd: \(reason)"))
             bridge?.daemonChanged()
         }
     }

@@ -43,10 +43,13 @@ final class DaemonLink {
     /// - Parameters:
     ///   - answered: called when the daemon answers, with the section of its configuration, and again when that has
     ///     changed.
-    ///   - away: called when the connection is lost.
+    ///   - away: called each time that the connection is lost, or cannot be made.
     /// - Throws: what `answered` throws of ``BridgeSettings/Failure``, and `CancellationError`.
-    func run(answered: (MonitorInterface.MQTT?) async throws -> Void, away: () -> Void) async throws {
+    func run(
+        answered: (MonitorInterface.MQTT?) async throws -> Void, away: (_ reason: any Error) -> Void
+    ) async throws {
         while true {
+            var reason: any Error = VarlinkClientError(.closed, "the daemon has ended the stream")
             do {
                 let calls = try await connect()
                 // The stream occupies its connection. It also tells when the daemon ends.
@@ -59,11 +62,10 @@ final class DaemonLink {
                 throw error
             } catch {
                 try Task.checkCancellation()
+                reason = error
             }
-            if client != nil {
-                client = nil
-                away()
-            }
+            client = nil
+            away(reason)
             try await EventLoop.sleep(for: Self.pause)
         }
     }

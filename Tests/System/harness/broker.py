@@ -90,7 +90,8 @@ class Listener(Follower):
 
 
 class Bridge:
-    """A statusd-mqtt for a daemon, ended with the `with` block. `section` is its section `mqtt`; credentials are files by name."""
+    """A statusd-mqtt for a daemon, ended with the `with` block. `section` is its section `mqtt`, or None to ask the daemon; credentials
+    are files by name."""
 
     def __init__(self, daemon, section, credentials=None, start=True, prefix=()):
         self.daemon, self.prefix = daemon, prefix
@@ -98,6 +99,7 @@ class Bridge:
         self.manager = FakeServiceManager(str(self.folder / "manager"))
         self.file = self.folder / "mqtt.yaml"
         self.file.write_text(f"mqtt: {section}\n")
+        self.arguments = [] if section is None else ["--config", str(self.file)]
         for name, text in (credentials or {}).items():
             (self.folder / f"mqtt.{name}").write_text(text)
         (self.folder / "state").mkdir()
@@ -110,12 +112,12 @@ class Bridge:
 
     def start(self):
         with open(self.folder / "log", "ab") as log:
-            self.process = subprocess.Popen([*self.prefix, STATUSD_MQTT, "--config", str(self.file)], stdin=subprocess.DEVNULL,
+            self.process = subprocess.Popen([*self.prefix, STATUSD_MQTT, *self.arguments], stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=log, env=self.environment)
 
     def run(self, *arguments):
         """Runs statusd-mqtt to its end."""
-        return run(STATUSD_MQTT, "--config", self.file, *arguments, env=self.environment)
+        return run(STATUSD_MQTT, *self.arguments, *arguments, env=self.environment)
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)

@@ -146,3 +146,37 @@ def two_machines():
             assert listener.message(STATE, state="ready")["machine"] != machine
             equal(listener.message(DB)["status"]["text"], "of two")
             equal(second.stop(), 0)
+
+
+@test("a hub shows the servers of a host as they change, and stale when the host is lost; a reload changes what is followed")
+def hub():
+    with Broker() as broker, Daemon(CONFIGURATION) as host:
+        follows = lambda *patterns: CONFIGURATION + "mqtt: " + json.dumps({"broker": broker.url, "publish": False, "follow": list(patterns)}) + "\n"
+        with Daemon(follows("web1")) as daemon, Bridge(daemon, None) as bridge, Bridge(host, section(broker)) as other:
+            bridge.status("following 1 host")
+            host.done("post", "db", "up")
+            eventually(lambda: "up" in daemon.ctl("status", "db@web1").out)
+            host.done("post", "db", "down", "--level", "critical")
+            daemon.done("wait", "db@web1", "--level", "critical", "--timeout", "10s")
+            host.done("forget", "db")
+            eventually(lambda: daemon.ctl("status", "db@web1").status != 0)
+            host.done("post", "web", "up")
+            eventually(lambda: "web@web1" in daemon.done("list"))
+            other.stop(signal.SIGKILL)
+            eventually(lambda: "stale" in daemon.ctl("status", "web@web1").out)
+            contains(daemon.done("hosts"), "web1", "lost")
+            daemon.file.write_text(follows("lab"))
+            daemon.done("reload")
+            bridge.status("following 0 hosts")
+            daemon.file.write_text(CONFIGURATION)
+            daemon.done("reload")
+            bridge.status("no section “mqtt”")
+            equal(bridge.stop(), 0)
+
+
+@test("two programs with the same name on one machine say that they take each other's connection")
+def same_machine():
+    with Broker() as broker, Daemon(CONFIGURATION) as daemon, Bridge(daemon, section(broker)) as one:
+        one.status("connected")
+        with Bridge(daemon, section(broker)):
+            one.logs("another client has the same ID", "a second statusd-mqtt with the same “host”")
