@@ -40,7 +40,7 @@ final class Bridge {
         }
         subscriber = try Subscriber(
             Subscriber.Settings(
-                own: publisher == nil ? nil : settings.host, follow: mqtt.follow,
+                own: settings.host, machine: settings.machine, follow: mqtt.follow,
                 connection: settings.connection("follow")),
             daemon: daemon, publisher: publisher, logger: logger
         ) { report.take($0, of: .subscribe) }

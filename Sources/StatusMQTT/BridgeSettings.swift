@@ -27,7 +27,11 @@ struct BridgeSettings: Sendable {
 
     init(_ mqtt: MQTTSettings) throws(Failure) {
         self.mqtt = mqtt
-        if let name = mqtt.host { host = name } else { host = try Self.hostName() }
+        guard let host = mqtt.hostName else {
+            throw Failure(
+                description: "the name of this host \(MQTTSettings.hostRule); write another one as “host” below “mqtt”")
+        }
+        self.host = host.rawValue
         machine = try Self.machineID()
         do throws(MQTTLogin.Invalid) {
             login = try MQTTLogin.read(
@@ -51,18 +55,6 @@ struct BridgeSettings: Sendable {
             throw Failure(description: "\(VisibleText.escape(path)) has no section “mqtt”; see statusd.yaml(5)")
         }
         return mqtt
-    }
-
-    private static func hostName() throws(Failure) -> String {
-        var name = [CChar](repeating: 0, count: 256)
-        gethostname(&name, name.count - 1)
-        let text = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        guard MQTTSettings.isHost(text) else {
-            throw Failure(
-                description: "the name of this host, “\(VisibleText.escape(text))”, \(MQTTSettings.hostRule); write "
-                    + "another one as “host” below “mqtt”")
-        }
-        return text
     }
 
     /// An ID that is derived from the machine ID, which must not become public (machine-id(5)).

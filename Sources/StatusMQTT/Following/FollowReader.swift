@@ -40,12 +40,12 @@ struct FollowReader {
 
     private let patterns: [FollowPattern]
     /// This host, whose messages are no news.
-    private let own: String?
+    private let own: String
     private var buckets: [String: TokenBucket] = [:]
     /// The hosts that sent too much, and when they were last read again.
     private var limited: [String: Duration] = [:]
 
-    init(_ patterns: [FollowPattern], own: String?) { (self.patterns, self.own) = (patterns, own) }
+    init(_ patterns: [FollowPattern], own: String) { (self.patterns, self.own) = (patterns, own) }
 
     /// The filters to subscribe to; hosts come before their servers.
     static func filters(for patterns: [FollowPattern]) -> [String] {

@@ -13,8 +13,10 @@ import Varlink
 @EventLoop
 final class Subscriber {
     struct Settings {
-        /// The name of this host, if it publishes.
-        var own: String?
+        /// The name of this host.
+        var own: String
+        /// Identifies the machine.
+        var machine: String
         var follow: [FollowPattern]
         var connection: MQTTConnection.Settings
     }
@@ -37,6 +39,7 @@ final class Subscriber {
     private var connection: MQTTConnection?
     private var reader: FollowReader
     private var passes = PassMachine()
+    private var presence: OwnPresence
     private var calls: Deque<Call> = []
     private var unanswered = 0
     private var timer: TimerSource?
@@ -52,8 +55,8 @@ final class Subscriber {
         self.onEvent = onEvent
         limiter = LogLimiter(logger, .warning, interval: .seconds(60))
         reader = FollowReader(settings.follow, own: settings.own)
-        let own = settings.own.map { [Topic.filter(host: $0)] } ?? []
-        filters = own + FollowReader.filters(for: settings.follow)
+        presence = OwnPresence(machine: settings.machine, now: Self.now)
+        filters = (publisher == nil ? [] : [Topic.filter(host: settings.own)]) + FollowReader.filters(for: settings.follow)
         timer = try TimerSource(clock: .boottime, accuracy: .milliseconds(250)) { [weak self] in self?.ticks() }
         lookTimer = try TimerSource { [weak self] in self?.publisher?.looked() }
         connection = try MQTTConnection(settings.connection) { [weak self] in self?.take($0) }
@@ -66,7 +69,11 @@ final class Subscriber {
     }
 
     /// The daemon answers again, and may know less than before.
-    func daemonIsBack() { if connection?.session != nil { carryOut([passes.begin()]) } }
+    func daemonIsBack() {
+        presence.daemonIsBack(now: Self.now)
+        tellPresence()
+        if connection?.session != nil { carryOut([passes.begin()]) }
+    }
 
     private static var now: Duration { .nanoseconds(Int64(nanoseconds(of: CLOCK_BOOTTIME))) }
 
@@ -74,7 +81,10 @@ final class Subscriber {
 
     private func take(_ event: MQTTEvent) {
         switch event {
-        case .connected: carryOut([passes.begin()])
+        case .connected:
+            presence.connected(now: Self.now, wall: Timestamp.now)
+            tellPresence()
+            carryOut([passes.begin()])
         case .subscribed(let granted):
             passes.subscribed(now: Self.now)
             lookTimer?.schedule(after: Self.lookTime)
@@ -87,6 +97,7 @@ final class Subscriber {
             }
         case .message(let message): take(message)
         case .ended:
+            presence.disconnected(now: Self.now)
             passes.disconnected()
             lookTimer?.stop()
             calls.removeAll { if case .endPass = $0 { true } else { false } }
@@ -127,8 +138,18 @@ final class Subscriber {
     private func ticks() {
         timer?.schedule(after: Self.tick)
         let now = Self.now
+        tellPresence()
         connection?.subscribe(reader.takeRecovered(now: now).map { Topic.filter(host: $0) })
         carryOut(passes.tick(now: now, isBehind: !calls.isEmpty || unanswered > 0 || reader.hasLimited))
+    }
+
+    /// Tells the daemon, if it is due, whether there is a connection to a broker.
+    private func tellPresence() {
+        guard !settings.follow.isEmpty, daemon.client != nil, let host = ServerName(settings.own),
+            let presence = presence.take(now: Self.now, wall: Timestamp.now)
+        else { return }
+        calls.append(.report(.host(host, presence, clockDifference: 0)))
+        makeCalls()
     }
 
     private func carryOut(_ actions: [PassMachine.Action]) {

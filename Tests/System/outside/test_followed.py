@@ -8,6 +8,8 @@ from harness.expect import contains, equal, eventually, one_sentence
 from harness.runner import test
 from harness.varlink import VarlinkError
 
+from .test_alerts import configuration, texts
+
 CONFIGURATION = """\
 mqtt: { broker: mqtt://127.0.0.1, publish: false, follow: ["*"] }
 servers:
@@ -107,3 +109,21 @@ def restart():
             contains(daemon.done("reload"), "db@web1")
             equal(next(settings).get("mqtt"), None)
         equal([server["name"] for server in json.loads(daemon.done("list", "--json"))["servers"]], ["local"])
+
+
+@test("when a host is lost, one alert says so; those of its servers are held, and come if they are still due when it is back")
+def alerts():
+    def text(folder):
+        return configuration("")(folder) + CONFIGURATION.split("servers:")[0]
+    with Daemon(text) as daemon, daemon.connect() as reporter:
+        report_host(reporter)
+        for name in ("db", "mail"):
+            report(reporter, name)
+        report_host(reporter, "lost")
+        eventually(lambda: texts(daemon.folder) == ["web1 critical"], "told of the host")
+        equal(json.loads(daemon.done("alerts", "--json"))["receivers"][0]["untold"],
+              [{"server": f"{name}@web1", "level": "unknown", "hold": "parent", "parent": "web1", "until": None} for name in ("db", "mail")])
+        report(reporter, "db", "down", "critical", 2, epoch=2)
+        report(reporter, "mail", "up", "ok", 2, epoch=2)
+        report_host(reporter, epoch=2)
+        eventually(lambda: sorted(texts(daemon.folder)) == ["db@web1 critical", "web1 critical", "web1 ok"], "told of what is left")
