@@ -107,10 +107,14 @@ final class Publisher {
             endSession()
             connect(asOwner: false)
         case .stay(let rival):
+            let who =
+                rival.machine == settings.machine
+                ? "a second statusd-mqtt of this machine, or of a copy of it,"
+                : "another machine (\(rival.machine.prefix(8))…)"
             limiter.log(
                 """
-                another machine (\(rival.machine.prefix(8))…) has published as \(settings.host) at the broker; this \
-                one came first and continues; give one of them another “host” below “mqtt”
+                \(who) has published as \(settings.host) at the broker; this one came first and continues; give one of \
+                them another “host” below “mqtt”
                 """, about: "rival")
             connection?.reconnect()
         }

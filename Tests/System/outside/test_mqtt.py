@@ -174,9 +174,9 @@ def hub():
             equal(bridge.stop(), 0)
 
 
-@test("two programs with the same name on one machine say that they take each other's connection")
+@test("two programs with the same name on one machine take each other's connection, and say so")
 def same_machine():
     with Broker() as broker, Daemon(CONFIGURATION) as daemon, Bridge(daemon, section(broker)) as one:
         one.status("connected")
         with Bridge(daemon, section(broker)):
-            one.logs("another client has the same ID", "a second statusd-mqtt with the same “host”")
+            one.logs("a second statusd-mqtt of this machine, or of a copy of it, has published as web1 at the broker")
