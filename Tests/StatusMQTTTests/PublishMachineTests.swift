@@ -13,14 +13,14 @@ import Testing
         var state = ServerState(name: try #require(ServerName(name)), source: source, phase: .loaded)
         let time = Timestamp(milliseconds: 0)
         state.status = Status(
-            text: try #require(StatusText(text)), level: .ok, changedAt: time, levelChangedAt: time, updatedAt: time)
+            text: try StatusText(text), level: .ok, changedAt: time, levelChangedAt: time, updatedAt: time)
         state.revision = revision
         state.isSelected = true
         return state
     }
 
     private func event(_ kind: EventKind, _ server: ServerState? = nil, servers: [ServerState]? = nil) -> Event {
-        Event(kind: kind, cursor: Cursor(epoch: "e", revision: 1), server: server, servers: servers)
+        Event(kind: kind, cursor: Cursor(epoch: .none, revision: 1), server: server, servers: servers)
     }
 
     private func machine(_ patterns: [String] = ["*"], kept: [String] = [], discovery: Discovery? = nil) throws
@@ -43,7 +43,8 @@ import Testing
     func payload() throws {
         var machine = try machine()
         machine.take(event(.snapshot, servers: [try state("db")]))
-        let message = try #require(machine.next())
+        let next = machine.next()
+        let message = try #require(next)
         #expect((message.topic, message.isRetained) == ("statusd/1/web1/db", true))
         let text = String(decoding: message.payload, as: UTF8.self)
         #expect(text.hasPrefix(#"{"epoch":7,"name":"db","#))
@@ -55,7 +56,8 @@ import Testing
         var machine = try machine()
         machine.take(event(.snapshot, servers: [try state("a"), try state("b")]))
         machine.take(event(.changed, try state("a", "down", revision: 2)))
-        let first = try #require(machine.next())
+        let next = machine.next()
+        let first = try #require(next)
         #expect(String(decoding: first.payload, as: UTF8.self).contains("down"))
         #expect(drain(&machine) == ["b"])
     }
@@ -107,7 +109,8 @@ import Testing
         #expect(drain(&machine) == ["db"])
         machine.take(event(.removed, try state("web")))
         _ = machine.next()
-        let message = try #require(machine.next())
+        let next = machine.next()
+        let message = try #require(next)
         #expect(message.topic == "homeassistant/device/statusd-web1/config")
         let text = String(decoding: message.payload, as: UTF8.self)
         #expect(text.contains(#""web":{"p":"sensor"}"#))
