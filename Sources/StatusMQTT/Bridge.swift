@@ -11,6 +11,8 @@ import SystemdClient
 /// The parts between the daemon and a broker: two connections to the broker, and those to the daemon.
 @EventLoop
 final class Bridge {
+    private static let pause = Duration.milliseconds(300)
+
     private let settings: BridgeSettings
     private let daemon: DaemonLink
     private let logger: Logger
@@ -18,6 +20,8 @@ final class Bridge {
     private var publisher: Publisher?
     private var subscriber: Subscriber?
     private var status = ""
+    /// Whether the service manager is told soon, because something may have changed.
+    private var mustTell = false
     private var timer: TimerSource?
 
     init(_ settings: BridgeSettings, daemon: DaemonLink, logger: Logger) {
@@ -27,7 +31,8 @@ final class Bridge {
 
     /// Starts the connections to the broker; the daemon has answered.
     func start() throws(IOError) {
-        let (mqtt, report) = (settings.mqtt, report)
+        let mqtt = settings.mqtt
+        timer = try TimerSource(accuracy: .milliseconds(100)) { [weak self] in self?.tellManager() }
         if !mqtt.publish.isEmpty {
             publisher = Publisher(
                 Publisher.Settings(
@@ -36,15 +41,14 @@ final class Bridge {
                     discovery: mqtt.discovery == .homeassistant
                         ? Discovery(machine: settings.machine, version: MonitorVersion.current) : nil),
                 daemon: daemon, epochs: EpochCounter(directory: Self.stateDirectory), logger: logger
-            ) { report.take($0, of: .publish) }
+            ) { [weak self] in self?.take($0, of: .publish) }
         }
         subscriber = try Subscriber(
             Subscriber.Settings(
                 own: settings.host, machine: settings.machine, follow: mqtt.follow,
                 connection: settings.connection("follow")),
             daemon: daemon, publisher: publisher, logger: logger
-        ) { report.take($0, of: .subscribe) }
-        timer = try TimerSource(accuracy: .milliseconds(500)) { [weak self] in self?.tellManager() }
+        ) { [weak self] in self?.take($0, of: .subscribe) }
         tellManager()
     }
 
@@ -67,8 +71,15 @@ final class Bridge {
         ProcessEnvironment.current["STATE_DIRECTORY"]?.split(separator: ":").first.map(String.init)
     }
 
+    private func take(_ event: MQTTEvent, of purpose: BrokerReport.Purpose) {
+        report.take(event, of: purpose)
+        guard !mustTell else { return }
+        mustTell = true
+        timer?.schedule(after: Self.pause)
+    }
+
     private func tellManager() {
-        timer?.schedule(after: .seconds(2))
+        mustTell = false
         let follows = !settings.mqtt.follow.isEmpty
         let sentence = report.sentence(
             published: publisher?.publishedCount, followed: follows ? subscriber?.readyHosts.count : nil,

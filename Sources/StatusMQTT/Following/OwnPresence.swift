@@ -17,6 +17,9 @@ struct OwnPresence {
     /// When it is due to tell the daemon; nil if it knows.
     private var due: Duration?
 
+    /// Whether it will be due to tell that there is no connection.
+    var isWaiting: Bool { lostAt != nil && due != nil }
+
     init(machine: String, now: Duration) {
         self.machine = machine
         (lostAt, due) = (now, now + Self.patience)

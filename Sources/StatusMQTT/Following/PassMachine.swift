@@ -34,6 +34,14 @@ struct PassMachine {
 
     private var state = State.disconnected
 
+    /// Whether a pass runs.
+    var isActive: Bool {
+        switch state {
+        case .asked, .receiving: true
+        case .disconnected, .resting: false
+        }
+    }
+
     /// The connection was made, or the daemon must be told everything again.
     mutating func begin() -> Action {
         state = .asked(pass: 1)

@@ -23,7 +23,8 @@ final class Subscriber {
 
     /// How many reports the daemon may owe an answer.
     private static let window = 256
-    private static let tick = Duration.seconds(1)
+    /// How often the time of passes is looked at, during one and between them.
+    private static let tick = (active: Duration.seconds(1), idle: Duration.seconds(15))
     /// How long to wait for what the broker keeps of this host.
     private static let lookTime = Duration.milliseconds(500)
 
@@ -60,7 +61,6 @@ final class Subscriber {
         timer = try TimerSource(clock: .boottime, accuracy: .milliseconds(250)) { [weak self] in self?.ticks() }
         lookTimer = try TimerSource { [weak self] in self?.publisher?.looked() }
         connection = try MQTTConnection(settings.connection) { [weak self] in self?.take($0) }
-        timer?.schedule(after: Self.tick)
     }
 
     func stop() async {
@@ -72,7 +72,7 @@ final class Subscriber {
     func daemonIsBack() {
         presence.daemonIsBack(now: Self.now)
         tellPresence()
-        if connection?.session != nil { carryOut([passes.begin()]) }
+        if connection?.session != nil { beginPasses() }
     }
 
     private static var now: Duration { .nanoseconds(Int64(nanoseconds(of: CLOCK_BOOTTIME))) }
@@ -84,7 +84,7 @@ final class Subscriber {
         case .connected:
             presence.connected(now: Self.now, wall: Timestamp.now)
             tellPresence()
-            carryOut([passes.begin()])
+            beginPasses()
         case .subscribed(let granted):
             passes.subscribed(now: Self.now)
             lookTimer?.schedule(after: Self.lookTime)
@@ -98,6 +98,7 @@ final class Subscriber {
         case .message(let message): take(message)
         case .ended:
             presence.disconnected(now: Self.now)
+            timer?.schedule(after: Self.tick.active)
             passes.disconnected()
             lookTimer?.stop()
             calls.removeAll { if case .endPass = $0 { true } else { false } }
@@ -136,11 +137,17 @@ final class Subscriber {
     }
 
     private func ticks() {
-        timer?.schedule(after: Self.tick)
         let now = Self.now
         tellPresence()
         connection?.subscribe(reader.takeRecovered(now: now).map { Topic.filter(host: $0) })
         carryOut(passes.tick(now: now, isBehind: !calls.isEmpty || unanswered > 0 || reader.hasLimited))
+        let mustLookSoon = passes.isActive || reader.hasLimited || presence.isWaiting
+        timer?.schedule(after: mustLookSoon ? Self.tick.active : Self.tick.idle)
+    }
+
+    private func beginPasses() {
+        carryOut([passes.begin()])
+        timer?.schedule(after: Self.tick.active)
     }
 
     /// Tells the daemon, if it is due, whether there is a connection to a broker.
