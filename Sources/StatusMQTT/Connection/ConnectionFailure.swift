@@ -3,6 +3,7 @@
 import Glibc
 import StatusConfiguration
 import StatusModel
+import StatusSupport
 
 /// Why a connection to a broker ended, or could not be made, as a sentence for people.
 struct ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
