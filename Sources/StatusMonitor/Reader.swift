@@ -264,7 +264,8 @@ extension Reader {
             let unread = unread(in: ledger.log, after: revision)
             next = isSuperseded ? .superseded(missed: unread.count) : .events(unread)
         } else {
-            next = .events(unread(in: ledger.log, after: revision))
+            // Readers of some of all servers may want none of them.
+            keepReading(unread(in: ledger.log, after: revision), after: nil)
         }
     }
 
