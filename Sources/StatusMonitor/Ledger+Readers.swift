@@ -93,7 +93,7 @@ extension Ledger {
                 last = max(last, records[name].map { revision($0.followed) } ?? 0)
             }
         }
-        if let level = scope.level {
+        if let level = scope.level, level != .ok {
             last = min(last, followedOfSeverities[level.severity...].map { revision($0) }.max() ?? last)
         }
         return max(last, selectionRevision)

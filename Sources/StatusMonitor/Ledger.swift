@@ -105,7 +105,7 @@ struct Ledger {
     var followedOfAll = Revisions()
     /// The servers with each severity from 2 on, so that the worst is found among many.
     var severe = [SortedNames](repeating: SortedNames(), count: 5)
-    /// The last events of servers with each severity, before or after it (``LogEntry/severity``).
+    /// The last events of servers with each severity from 2 on, before or after it (``LogEntry/severity``).
     var followedOfSeverities = [Revisions](repeating: Revisions(), count: 5)
     /// The revision at which a server was last removed.
     var removalRevision = 0
@@ -239,13 +239,20 @@ struct Ledger {
             records[place].state.revision = revision
             if kind != .selected { records[place].followed.note(revision, kind) }
             let grade = Grade(records[place].state)
+            let isSameGrade = records[place].grade == grade
             let snapshot = ServerSnapshot(
-                records[place].state, changesOnlyText: kind == .changed && records[place].grade == grade)
-            entry.severity = max(grade.severity, records[place].severity)
-            listSeverity(kind == .removed ? 0 : grade.severity, at: place)
-            if kind != .selected { followedOfSeverities[Int(entry.severity)].note(revision, kind) }
-            if kind == .removed { removalRevision = revision }
-            records[place].grade = grade
+                records[place].state, changesOnlyText: kind == .changed && isSameGrade)
+            entry.severity = records[place].severity
+            if !isSameGrade {
+                entry.severity = max(grade.severity, entry.severity)
+                listSeverity(grade.severity, at: place)
+                records[place].grade = grade
+            }
+            if entry.severity > 1, kind != .selected { followedOfSeverities[Int(entry.severity)].note(revision, kind) }
+            if kind == .removed {
+                removalRevision = revision
+                listSeverity(0, at: place)
+            }
             if !snapshot.changesOnlyText, kind != .updated { countMember(at: place, kind) }
             entry.snapshot = snapshot
             entry.isOfSelected = snapshot.state.isSelected && kind != .added && kind != .removed
