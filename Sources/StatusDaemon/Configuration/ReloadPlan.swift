@@ -57,7 +57,7 @@ struct ReloadPlan {
         var steps: [ServerName: Step] = [:]
         let leftovers = old.leftovers?.sources ?? [:]
         for name in old.configuration.servers.keys where new.servers[name] == nil { steps[name] = .remove }
-        for name in old.unconfigured where new.servers[name] == nil && !new.acceptsAny { steps[name] = .remove }
+        for name in old.unconfigured where !new.acceptsAny && new.servers[name] == nil { steps[name] = .remove }
         for (name, memory) in leftovers where new.servers[name] == nil {
             steps[name] = memory.isGuest && new.acceptsAny ? .keep(memory) : failedFile == nil ? .remove : .wait
         }
@@ -137,8 +137,10 @@ struct ReloadPlan {
         if next == nil { reply.deselected = selected?.rawValue }
         reply.failed = read.errors.map(MonitorInterface.Failure.init)
         reply.warnings = read.warnings.map(MonitorInterface.Failure.init)
-        let guests = old.unconfigured.union((old.leftovers?.sources ?? [:]).filter { $0.value.isGuest }.keys)
-        refusal = refusal(of: guests.filter { steps[$0] == .remove && renamed[$0] == nil }.sorted())
+        let refused = steps.filter { $0.value == .remove && renamed[$0.key] == nil }.keys.filter { name in
+            old.unconfigured.contains(name) || old.leftovers?.sources[name]?.isGuest == true
+        }
+        refusal = refusal(of: refused.sorted())
         if let refusal { reply.warnings?.append(MonitorInterface.Failure(refusal)) }
         for (former, present) in overlaps {
             guard let origin = configuration.servers[present]?.origin else { continue }

@@ -182,6 +182,13 @@ final class StateKeeper {
 
     // MARK: Saving
 
+    /// A batch that could not be saved.
+    private struct Unsaved: Sendable {
+        let failure: StoreFailure
+        let names: [ServerName]
+        let history: PendingHistory.Batch
+    }
+
     private func save() async {
         readChanges()
         let (names, log) = monitor.takeUnsaved()
@@ -195,18 +202,24 @@ final class StateKeeper {
             if !rest.isEmpty { await Self.nextTurn() }
         }
         let taken = history.take()
-        let complete = batch
-        start({ store throws(StoreFailure) in
+        let (told, complete) = (batch.told.map(\.0), batch)
+        // What is saved is released on the store's thread, because that of 100,000 servers takes long.
+        start({ store -> Unsaved? in
             var batch = complete
             batch.changes = taken.changes.map { Change($0) }
-            try store.save(batch)
+            do throws(StoreFailure) {
+                try store.save(batch)
+                return nil
+            } catch {
+                return Unsaved(failure: error, names: names, history: taken)
+            }
         }) { keeper, result in
-            if case .failure(let failure) = result {
-                keeper.history.putBack(taken)
-                keeper.monitor.keepUnsaved(names)
-                keeper.alerts.keepUnsaved(complete.told.map(\.0))
+            if case .success(let unsaved?) = result {
+                keeper.history.putBack(unsaved.history)
+                keeper.monitor.keepUnsaved(unsaved.names)
+                keeper.alerts.keepUnsaved(told)
                 keeper.namesMayDiffer = true
-                keeper.note(failure)
+                keeper.note(unsaved.failure)
             } else {
                 keeper.noteSaved()
             }
