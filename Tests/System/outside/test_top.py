@@ -16,6 +16,9 @@ from harness.expect import Skip, contains, equal, eventually
 from harness.runner import test
 from harness.tmux import Screen
 
+from .test_followed import CONFIGURATION as FOLLOWING
+from .test_web_hub import fill, report
+
 
 def servers(count=12):
     """A configuration with a slow check, and this number of servers that programs post to."""
@@ -361,3 +364,17 @@ def groups():
             assert "    web " not in shown.text()
             shown.type("Space")
             shown.shows("    web   OK")
+
+
+@test("top shows the servers of other hosts below them; of many, only those of a host in which something is worse")
+def many_hosts():
+    with Daemon(FOLLOWING) as daemon:
+        fill(daemon)
+        with top(daemon, width=100) as shown:
+            shown.shows("2251 servers  1 critical", "  web7 ", "    s3@web7", "    s0@web7", "  web0 (+8)")
+            with daemon.connect() as connection:
+                report(connection, "web7", "s3", "ok", 2)
+            eventually(lambda: "critical" not in shown.text(), "all are well")
+            assert "@web7" not in shown.text()
+            shown.type("End", "Up", "Space")
+            shown.shows("  web99 ", "    s0@web99")
