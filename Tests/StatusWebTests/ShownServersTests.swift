@@ -46,7 +46,6 @@ import Testing
         #expect(hub.note(try server("a@web7")) == .shown(hidden: [name]))
         #expect(hub.remove(name) == .unseen)
         #expect((hub.count, hub.contains(name)) == (3000, false))
-        #expect(hub.names(of: try #require(ServerName("web7"))).map(\.rawValue) == ["b@web7"])
     }
 
     @Test("the selected server is shown while it is selected")

@@ -187,10 +187,5 @@ struct ShownServers {
         defer { touchedHosts = [] }
         return Array(touchedHosts)
     }
-
-    /// The names of a host's servers.
-    func names(of host: ServerName) -> [ServerName] {
-        entries.filter { $1.isMinor && $0.host == host }.map(\.key).sorted()
-    }
 }
 #endif

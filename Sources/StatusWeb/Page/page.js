@@ -256,10 +256,10 @@ function sinceText(server) {
 // ---- Model: the servers as the daemon last sent them
 
 const servers = new Map(); // by name
-let selected = null; // the name of the selected server
+let selected = null; // the server's name
 let site = {host: "", actions: false};
 let hasServers = false; // whether a snapshot was received
-let hub = null; // the numbers of all servers, if there are too many for a page
+let hub = null; // the numbers of all servers, if the page has not all
 
 function apply(event) {
 	if (event.web) site = event.web;
@@ -433,7 +433,7 @@ function makeGroup(name) {
 	byId("groups").insertBefore(node, next ?? null);
 	const group = {node, list, count};
 	groups.set(name, group);
-	if (rows.has(name)) redraw(name); // it is its head
+	if (rows.has(name)) redraw(name); // its head
 	return group;
 }
 
@@ -509,7 +509,7 @@ function drawTotals() {
 		hidden: shown.size > 0 || !hasServers, textContent: servers.size ? words.nothingFound : words.noServers,
 	});
 	drawHeader(hub?.counts ?? totals);
-	if (isKiosk) fitSoon();
+	if (isKiosk && !hub) fitSoon();
 }
 
 function drawHeader(totals) {
@@ -856,8 +856,8 @@ async function fetchDetail(here, known) {
 		...(notices ?? []).map(text => make("p.note", text)));
 	redraw(name);
 	if (server?.source !== "mqtt" || server.group) return;
-	const [{servers: list} = {}] = await fetchLines(`./api/list?host=${name}`, {signal}).catch(() => []);
-	here.members.replaceChildren(...(list ?? []).map(memberRow));
+	const [{servers: list = []} = {}] = await fetchLines(`./api/list?host=${name}`, {signal}).catch(() => []);
+	here.members.replaceChildren(...list.filter(({group}) => group).map(memberRow));
 }
 
 const memberRow = server => make(`tr.${levelOf(server)}`,

@@ -9,39 +9,14 @@ import Varlink
 
 // Lists of servers, and badges. Of a hub, statusd-web does not have all servers, and asks the daemon.
 extension API {
-    /// All servers, or those of the other host that `host` names.
+    /// All servers, or another host and its servers.
     func list() {
         guard let text = target["host"] else {
             if site.servers?.isHub != true { return call("List", NoMembers()) }
             return send(.text(.payloadTooLarge, "there are too many servers; ask for those of a host: list?host=NAME"))
         }
         guard let host = ServerName(text) else { return send(invalid("the name of a host \(ServerName.rule)")) }
-        guard let servers = site.servers else { return send(unavailable) }
-        var writer = ArrayWriter("servers")
-        let names = servers.names(of: host)
-        guard !names.isEmpty else { return send(.json(writer.bytes)) }
-        perform(names.map { message("Describe", MonitorInterface.DescribeParameters(server: $0.rawValue)) }) { reply in
-            // It may have been removed meanwhile.
-            if reply.error == nil, let server = Self.member("server", of: reply.parameters) { writer.add(server) }
-        } then: {
-            send(.json(writer.bytes))
-        }
-    }
-
-    /// An object with an array of parts that are JSON already.
-    private struct ArrayWriter {
-        private var text: [UInt8]
-        private var isEmpty = true
-
-        init(_ name: String) { text = Array("{\"\(name)\":[".utf8) }
-
-        mutating func add(_ part: [UInt8]) {
-            if !isEmpty { text.append(UInt8(ascii: ",")) }
-            text += part
-            isEmpty = false
-        }
-
-        var bytes: [UInt8] { text + Array("]}".utf8) }
+        call("List", MonitorInterface.ListParameters(host: host))
     }
 
     /// The picture of a server's level.

@@ -51,7 +51,7 @@ def hub():
                 report(connection, "web9", "s2", "ok", 4)
                 eventually(lambda: stream.next("counts")["hosts"] == ["web9"], "the host with a change that is not shown")
         found = site.json("/api/list?host=web9")["servers"]
-        equal([server["name"] for server in found], [f"s{index}@web9" for index in range(SERVERS)])
+        equal([server["name"] for server in found], [f"s{index}@web9" for index in range(SERVERS)] + ["web9"])
         equal(site.json("/api/list?host=nosuch"), {"servers": []})
         equal(site.get("/api/list?host=a%20b")[0], 400)
         contains(site.get("/badge/s1@web9.svg")[1], "s1@web9: ok")
