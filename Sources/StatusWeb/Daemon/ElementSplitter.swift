@@ -42,6 +42,8 @@ struct ElementSplitter {
     private mutating func follow(_ byte: UInt8) {
         if isEscaped { return isEscaped = false }
         switch byte {
+        // The end of a message.
+        case 0: self = ElementSplitter()
         case UInt8(ascii: "\\"): isEscaped = isInString
         case UInt8(ascii: "\""): isInString.toggle()
         case _ where isInString: break
@@ -51,7 +53,6 @@ struct ElementSplitter {
         case UInt8(ascii: "}"), UInt8(ascii: "]"):
             if byte == UInt8(ascii: "]"), depth == Self.arrayDepth { isInArray = false }
             depth -= 1
-        case 0: self = ElementSplitter()
         default: break
         }
     }

@@ -154,8 +154,11 @@ final class Site {
             visitor.follow()
             visitor.sendEvent(connectionFrame)
             for frame in frames { visitor.sendEvent(frame) }
+            sendCounts(to: visitor)
             return
         }
+        // Of a hub, the daemon's events are not those that visitors get.
+        if stream.board.shown.isHub { return begin(visitor, hasMissed: true) }
         // This process is younger than the event, and the daemon may still know what came after it.
         let calls = stream.events(after: cursor) { [unowned self] frames in
             guard let frames else { return begin(visitor, hasMissed: true) }
@@ -181,6 +184,10 @@ final class Site {
         let frame = cached?.frames[visitor.mayAct] ?? self.frame(of: snapshot, mayAct: visitor.mayAct)
         cached?.frames[visitor.mayAct] = frame
         visitor.sendEvent(frame, isWhole: true)
+        sendCounts(to: visitor)
+    }
+
+    private func sendCounts(to visitor: Visitor) {
         if stream.board.shown.isHub { visitor.sendEvent(Frame.counts(stream.board.shown, hosts: [])) }
     }
 
