@@ -50,6 +50,12 @@ def hub():
                 equal((change["server"]["status"]["level"], change["hidden"]), ("ok", ["s1@web9"]))
                 report(connection, "web9", "s2", "ok", 4)
                 eventually(lambda: stream.next("counts")["hosts"] == ["web9"], "the host with a change that is not shown")
+        with Events(site, f"/events?since={stream.last}") as again:
+            equal(again.next()["kind"], "counts")
+        site.stop()
+        site.start()
+        with Events(site, f"/events?since={stream.last}") as again:
+            equal([again.next()["kind"] for _ in range(3)], ["gap", "snapshot", "counts"])
         found = site.json("/api/list?host=web9")["servers"]
         equal([server["name"] for server in found], [f"s{index}@web9" for index in range(SERVERS)] + ["web9"])
         equal(site.json("/api/list?host=nosuch"), {"servers": []})
