@@ -56,8 +56,11 @@ struct PublishMachine {
 
     /// The broker keeps a message for this name, as the subscribing connection has heard.
     mutating func heard(_ name: ServerName) {
-        guard kept == nil else { return names.contains(name) ? () : remove(name) }
-        if kept?.count ?? 0 < Self.mostLeftovers { kept?.insert(name) }
+        if kept == nil {
+            if !names.contains(name) { remove(name) }
+        } else if kept?.count ?? 0 < Self.mostLeftovers {
+            kept?.insert(name)
+        }
     }
 
     /// A message was sent that is not from ``next()``.
