@@ -3,6 +3,7 @@
 import StatusInterface
 import StatusModel
 import Testing
+import Varlink
 
 @testable import StatusMQTT
 
@@ -112,6 +113,7 @@ import Testing
         let next = machine.next()
         let message = try #require(next)
         #expect(message.topic == "homeassistant/device/statusd-web1/config")
+        try JSONReader.read(message.payload) { reader throws(JSONError) in try reader.skip() }
         let text = String(decoding: message.payload, as: UTF8.self)
         #expect(text.contains(#""web":{"p":"sensor"}"#))
         #expect(text.contains(#""options":["ok","warning","critical","unknown"],"state_topic":"statusd/1/web1/db""#))

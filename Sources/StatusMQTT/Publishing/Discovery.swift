@@ -40,34 +40,21 @@ struct Discovery {
         var writer = JSONWriter()
         writer.object { writer in
             writer.member("dev") { writer in
-                writer.object { writer in
-                    writer.member("ids", ["statusd-\(machine)"])
-                    writer.member("name", host)
-                    writer.member("mf", "statusd")
-                    writer.member("sw", version)
-                }
+                writer.member("ids", ["statusd-\(machine)"])
+                writer.member("name", host)
+                writer.member("mf", "statusd")
+                writer.member("sw", version)
             }
             writer.member("o") { writer in
-                writer.object { writer in
-                    writer.member("name", "statusd-mqtt")
-                    writer.member("sw", version)
-                }
+                writer.member("name", "statusd-mqtt")
+                writer.member("sw", version)
             }
-            writer.member("availability") { writer in
-                writer.array { writer in
-                    writer.object { writer in
-                        writer.member("topic", Topic.presence(host: host).text)
-                        // These are the payloads that Home Assistant expects.
-                        writer.member(
-                            "value_template", "{{ 'online' if value_json.state == 'ready' else 'offline' }}")
-                    }
-                }
-            }
+            writer.member("availability_topic", Topic.presence(host: host).text)
+            // These are the payloads that Home Assistant expects.
+            writer.member("availability_template", "{{ 'online' if value_json.state == 'ready' else 'offline' }}")
             writer.member("cmps") { writer in
-                writer.object { writer in
-                    for name in names { writer.member(named: Self.identifier(name.rawValue), component(name, host)) }
-                    for name in removed { writer.member(named: Self.identifier(name.rawValue), Removed()) }
-                }
+                for name in names { writer.member(named: Self.identifier(name.rawValue), component(name, host)) }
+                for name in removed { writer.member(named: Self.identifier(name.rawValue), Removed()) }
             }
             writer.member("qos", 1)
         }

@@ -180,3 +180,17 @@ def same_machine():
         one.status("connected")
         with Bridge(daemon, section(broker)):
             one.logs("a second statusd-mqtt of this machine, or of a copy of it, has published as web1 at the broker")
+
+
+@test("Home Assistant hears of this host as a device with a sensor for each server")
+def discovery():
+    with Broker() as broker, Daemon(CONFIGURATION) as daemon, broker.listener() as listener:
+        daemon.done("post", "db", "up")
+        with Bridge(daemon, section(broker, discovery="homeassistant")):
+            device = listener.message("homeassistant/device/statusd-web1/config")
+            equal((device["dev"]["name"], device["o"]["name"], device["availability_topic"]), ("web1", "statusd-mqtt", STATE))
+            equal([(key, sensor["p"], sensor["state_topic"]) for key, sensor in device["cmps"].items()], [("db", "sensor", DB)])
+            daemon.done("post", "web", "up")
+            equal(sorted(listener.message("homeassistant/device/statusd-web1/config")["cmps"]), ["db", "web"])
+            daemon.done("forget", "web")
+            equal(listener.message("homeassistant/device/statusd-web1/config")["cmps"]["web"], {"p": "sensor"})
