@@ -15,20 +15,21 @@ def differences(hosts, shown, table, own=()):
     may know it as lost, with some of its servers, or not at all) and the `servers` that it said last, as statusctl --json shows them there.
     `shown`: the hub's List. `table`: its Hosts. `own`: the servers that the hub has itself.
     """
-    found = {}
-    wrong = []
+    itself, of, wrong = {}, {}, []
     for server in shown:
-        if server["name"] in found:
-            wrong.append(f"{server['name']} is listed twice")
-        found[server["name"]] = server
+        name, host = server["name"], server["name"].rpartition("@")[2]
+        group = of.setdefault(host, {}) if "@" in name else itself
+        if name in group:
+            wrong.append(f"{name} is listed twice")
+        group[name] = server
     rows = {row["name"]: row for row in table}
     for name, host in hosts.items():
-        mine = {server: found.pop(server) for server in [key for key in found if key.rpartition("@")[2] == name and "@" in key]}
-        itself, row = found.pop(name, None), rows.pop(name, None)
-        if host["state"] == "forgotten" and row is None and itself is None and not mine:
+        mine, one, row = of.pop(name, {}), itself.pop(name, None), rows.pop(name, None)
+        if host["state"] == "forgotten" and row is None and one is None and not mine:
             continue
-        wrong += of_host(name, host, itself, row, mine)
-    wrong += [f"{name} is shown, but nobody said it" for name in found if name not in own]
+        wrong += of_host(name, host, one, row, mine)
+    left = [*itself, *(name for group in of.values() for name in group)]
+    wrong += [f"{name} is shown, but nobody said it" for name in left if name not in own]
     wrong += [f"host {name} is shown, but there is none" for name in rows]
     return wrong
 

@@ -10,6 +10,7 @@ import subprocess
 
 from harness.daemon import BINARIES, Daemon
 from harness.expect import PATIENCE
+from harness.varlink import VarlinkError
 
 PROGRAM = os.environ.get("STATUSD_MQTT") or str(BINARIES / "statusd-mqtt")
 
@@ -65,9 +66,19 @@ class Host:
     # What is said
 
     def call(self, method, **parameters):
-        """A call on a new connection."""
+        """A call on a new connection, whose reply may be large: a list of 100,000 servers has 50 MB."""
         with self.daemon.connect() as connection:
-            return connection.call(method, parameters)
+            connection.send(method, parameters)
+            reply = bytearray()
+            while not reply.endswith(b"\0"):
+                data = connection.socket.recv(1 << 20)
+                if not data:
+                    raise ConnectionError("closed instead of a reply")
+                reply += data
+        found = json.loads(reply[:-1])
+        if "error" in found:
+            raise VarlinkError(found)
+        return found.get("parameters") or {}
 
     def list(self):
         """Its own list, as people see it."""
