@@ -60,7 +60,7 @@ import Testing
 
     @Test(
         "shows the wanted servers, whatever happens, and however often it falls behind, breaks off and resumes",
-        arguments: 1...40 as ClosedRange<UInt64>)
+        arguments: 1...20 as ClosedRange<UInt64>)
     func followsScope(seed: UInt64) throws {
         var random = SeededRandom(state: seed)
         let fixture = MonitorFixture(servers: ["s0@h1", "s1@h1", "s0@h2", "h1"], capacities: 16...16)
