@@ -167,7 +167,7 @@ function say(text) {
 
 const second = 1000, minute = 60 * second, hour = 60 * minute, day = 24 * hour;
 let clockOffset = 0; // the host's clock minus this one's
-let cutSince = null; // since when nothing is known; null while connected
+let cutSince = null; // since when nothing is known
 
 const now = () => cutSince ?? Date.now() + clockOffset;
 
@@ -287,6 +287,7 @@ function takeSnapshot(list) {
 	for (const server of list) take(server, "snapshot");
 	summaries.clear(); // they lack what was missed
 	wantVisible();
+	touchDetail();
 	select(list.find(server => server.selected));
 }
 
@@ -299,7 +300,7 @@ function take(server, kind) {
 		if (isBad) say(words.became(server.name, wordOf(server), textOf(server)));
 	}
 	redraw(server.name);
-	if (detail && server.group === detail.name) touchDetail();
+	if (server.group === detail?.name) touchDetail();
 }
 
 function remove(name) {
@@ -798,6 +799,7 @@ function showDetail(isShown) {
 }
 
 function touchDetail() {
+	if (!detail) return;
 	detail.isOld = true;
 	redraw(detail.name);
 }
@@ -1112,7 +1114,7 @@ function showConnected() {
 	if (hasServers) say(words.connectedAgain);
 	summaries.clear();
 	wantVisible();
-	if (detail) touchDetail();
+	touchDetail();
 	redraw();
 	fetchAlerts();
 }
