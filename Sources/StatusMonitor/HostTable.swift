@@ -61,6 +61,16 @@ struct HostTable {
         /// Whether it is this host: its state is that of the connection to the broker.
         var isOwn: Bool
         var servers: Set<ServerName> = []
+        /// The difference of the clocks that was measured last.
+        var lastDifference: Duration?
+
+        /// The difference of the clocks after another measurement, if there is one.
+        ///
+        /// A report that was under way for long makes a clock look late, so the larger one of two is nearer.
+        func clockDifference(with measured: Duration?) -> Duration? {
+            guard let measured else { return report.clockDifference }
+            return max(measured, lastDifference ?? measured)
+        }
 
         var isReady: Bool { report.state == .ready }
 

@@ -13,10 +13,13 @@ extension Ledger {
     /// Takes what a host says of itself; returns nil if the report is late.
     ///
     /// The caller then calls ``showCurrency(of:)`` for the host's servers.
+    ///
+    /// - Parameter limit: the maximum number of hosts that may be added.
     mutating func hear(
-        _ report: HostReport, of host: ServerName, at now: Moment
+        _ report: HostReport, of host: ServerName, limit: Int, at now: Moment
     ) throws(HostReportError) -> Effects? {
         guard var entry = hosts.entries[host] else {
+            guard limit > 0 else { throw .full(limit: limit) }
             hosts.entries[host] = HostTable.Entry(
                 report: report, isOver: report.state != .ready, since: now.wall, heardAt: now, pass: hosts.pass,
                 isOwn: host == hosts.own)
@@ -36,7 +39,8 @@ extension Ledger {
         }
         if report.state != entry.report.state { entry.since = now.wall }
         let version = report.version ?? entry.report.version
-        let difference = report.clockDifference ?? entry.report.clockDifference
+        let difference = entry.clockDifference(with: report.clockDifference)
+        if let measured = report.clockDifference { entry.lastDifference = measured }
         (entry.report, entry.isOver, entry.heardAt) = (report, report.state != .ready, now)
         (entry.report.version, entry.report.clockDifference) = (version, difference)
         hosts.entries[host] = entry

@@ -12,9 +12,11 @@ extension StatusMonitor {
     public func setOwnHost(_ name: ServerName?) { ledger.withLock { $0.hosts.own = name } }
 
     /// Takes what a host says of itself; nil removes it, with its servers.
-    public func report(_ report: HostReport?, of host: ServerName) throws(HostReportError) {
+    ///
+    /// - Parameter limit: the maximum number of hosts that may be added.
+    public func report(_ report: HostReport?, of host: ServerName, limit: Int) throws(HostReportError) {
         guard let report else { return remove(ledger.withLock { $0.names(of: host) }) }
-        try change { ledger, now throws(HostReportError) in try ledger.hear(report, of: host, at: now) }
+        try change { ledger, now throws(HostReportError) in try ledger.hear(report, of: host, limit: limit, at: now) }
         showCurrency(of: host)
     }
 
@@ -59,8 +61,8 @@ extension StatusMonitor {
 
     public func host(_ name: ServerName) -> Host? { ledger.withLock { $0.host(name) } }
 
-    /// The number of servers of other hosts.
-    public var reportedServerCount: Int { ledger.withLock { $0.hosts.serverCount } }
+    /// The number of other hosts and their servers.
+    public var reportedServerCount: Int { ledger.withLock { $0.hosts.serverCount + $0.hosts.entries.count } }
 
     func loseSilentHosts(at now: Moment) {
         let silent = ledger.withLock { $0.silentHosts(at: now, limit: Self.hostsPerTurn) }

@@ -11,7 +11,7 @@ import Testing
         try texts.map { try #require(FollowPattern($0)) }
     }
 
-    private func reader(_ texts: String..., own: String? = nil) throws -> FollowReader {
+    private func reader(_ texts: String..., own: String = "hub") throws -> FollowReader {
         FollowReader(try texts.map { try #require(FollowPattern($0)) }, own: own)
     }
 

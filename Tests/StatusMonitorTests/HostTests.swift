@@ -14,7 +14,7 @@ struct HostTests {
     private func hear(_ state: HostState, _ epoch: Int = 1, machine: String = "m1", isLive: Bool = true) throws {
         let report = HostReport(
             state: state, epoch: epoch, machine: machine, clockDifference: isLive ? .zero : nil)
-        try monitor.report(report, of: web)
+        try monitor.report(report, of: web, limit: 1)
     }
 
     /// The state of a server on its host.
@@ -120,6 +120,9 @@ struct HostTests {
     @Test("a report is refused of an unknown host, of a name that is taken or too long, and beyond the limits")
     func refusals() throws {
         #expect(throws: HostReportError.noSuchHost(web)) { try report("db", revision: 1) }
+        #expect(throws: HostReportError.full(limit: 0)) {
+            try monitor.report(HostReport(state: .ready, epoch: 1), of: web, limit: 0)
+        }
         try hear(.ready)
         monitor.add(ServerDefinition(name: name("db@web1"), source: "push"))
         #expect(throws: HostReportError.isLocal(name("db@web1"))) { try report("db", revision: 1) }
@@ -226,6 +229,15 @@ struct HostTests {
         #expect(try state("db@web1").isStale)
     }
 
+    @Test("a report that was under way for long does not make the clock of a host look late")
+    func clock() throws {
+        for difference in [-7000, 2, 3, -900] {
+            let report = HostReport(state: .ready, epoch: 1, clockDifference: .milliseconds(difference))
+            try monitor.report(report, of: web, limit: 1)
+        }
+        #expect(monitor.host(web)?.clockDifference == .milliseconds(3))
+    }
+
     @Test("another machine of the same name is refused while the first one is ready")
     func machines() throws {
         try hear(.ready, 1, machine: "m1")
@@ -242,7 +254,7 @@ struct HostTests {
         let hub = name("hub")
         monitor.setOwnHost(hub)
         func hearOwn(_ state: HostState, _ epoch: Int) throws {
-            try monitor.report(HostReport(state: state, epoch: epoch, clockDifference: .zero), of: hub)
+            try monitor.report(HostReport(state: state, epoch: epoch, clockDifference: .zero), of: hub, limit: 1)
         }
         try hearOwn(.ready, 1)
         try hear(.ready)
@@ -296,8 +308,8 @@ struct HostTests {
         try hear(.ready)
         for server in ["a", "b"] { try report(server, revision: 1) }
         monitor.removeReported(name("a"), of: web)
-        #expect(monitor.reportedServerCount == 1)
-        try monitor.report(nil, of: web)
+        #expect(monitor.reportedServerCount == 2)
+        try monitor.report(nil, of: web, limit: 0)
         #expect(monitor.states.map(\.name) == [name("local")])
     }
 

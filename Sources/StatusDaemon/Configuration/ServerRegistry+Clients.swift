@@ -76,15 +76,18 @@ extension ServerRegistry {
         guard host.isHost else {
             throw MonitorError.reportRefused(reason: "“\(host)” is no name of a host, which has neither “@” nor “:”")
         }
-        do throws(HostReportError) { try monitor.report(report, of: host) } catch { throw MonitorError(error) }
-        selectFirst()
+        try take { limit throws(HostReportError) in try monitor.report(report, of: host, limit: limit) }
     }
 
     /// Takes the state of a server on another host.
     func report(_ state: ServerState, of host: ServerName, epoch: Int) throws {
-        do throws(HostReportError) {
-            try monitor.report(state, of: host, epoch: epoch, limit: room)
-        } catch .full {
+        try take { limit throws(HostReportError) in
+            try monitor.report(state, of: host, epoch: epoch, limit: limit)
+        }
+    }
+
+    private func take(_ report: (_ limit: Int) throws(HostReportError) -> Void) throws {
+        do throws(HostReportError) { try report(room) } catch .full {
             throw MonitorError.limitReached(limit: "servers", value: configuration.limits.servers)
         } catch { throw MonitorError(error) }
         selectFirst()

@@ -13,7 +13,9 @@ final class MQTTSession {
     private enum Phase { case connecting, greeting, up, ended }
 
     /// Brokers drop a client that is silent for one and a half of these times.
-    private static let keepAlive: Int32 = 15
+    ///
+    /// Without a will, nobody waits for that. The answer to a ping may be behind all that the broker keeps.
+    private static let keepAlives = (withWill: Int32(15), without: Int32(120))
     /// How long to wait for the answer to CONNECT; libmosquitto would wait for `keepAlive`.
     private static let greetingTime: UInt64 = 5_000_000_000
     /// How long to wait for the acknowledgement of the last message.
@@ -27,6 +29,8 @@ final class MQTTSession {
     private let handle: OpaquePointer
     private let login: MQTTLogin
     private let post: (MQTTEvent) -> Void
+    /// How often the broker wants to hear from this client, in seconds.
+    private let keepAlive: Int32
     private var phase = Phase.connecting
     private var failure: ConnectionFailure?
     /// The messages about errors that libmosquitto has logged.
@@ -53,6 +57,7 @@ final class MQTTSession {
             throw ConnectionFailure(.lost, "cannot create a client of MQTT: out of memory")
         }
         (self.info, self.handle, self.login, self.post) = (info, handle, login, post)
+        keepAlive = will == nil ? Self.keepAlives.without : Self.keepAlives.withWill
         mosquitto_user_data_set(handle, Unmanaged.passUnretained(self).toOpaque())
         mosquitto_int_option(handle, MOSQ_OPT_PROTOCOL_VERSION, info.version == .five ? 5 : 4)
         mosquitto_int_option(handle, MOSQ_OPT_TCP_NODELAY, 1)
@@ -87,7 +92,7 @@ final class MQTTSession {
     /// Runs until the connection has ended; returns why.
     func run(_ mailbox: MQTTMailbox) -> ConnectionFailure {
         errno = 0
-        let result = mosquitto_connect_async(handle, info.broker.host, Int32(info.broker.port), Self.keepAlive)
+        let result = mosquitto_connect_async(handle, info.broker.host, Int32(info.broker.port), keepAlive)
         if result != MOSQ_ERR_SUCCESS.rawValue { return startFailure(result, errno: errno) }
         let deadline = nanoseconds(of: CLOCK_MONOTONIC) + Self.greetingTime
         while phase != .ended {
@@ -133,6 +138,18 @@ final class MQTTSession {
         }
     }
 
+    /// Lets the kernel notice within half a minute that the broker's host is gone (tcp(7)).
+    private func noticeLoss(of socket: Int32) {
+        let options = [(SOL_SOCKET, SO_KEEPALIVE, 1)] + Self.probes.map { (Int32(IPPROTO_TCP), $0, $1) }
+        for (level, option, value) in options {
+            var value = Int32(value)
+            setsockopt(socket, level, option, &value, socklen_t(MemoryLayout.size(ofValue: value)))
+        }
+    }
+
+    /// The kernel's probes, in seconds.
+    private static let probes = [(TCP_KEEPIDLE, 10), (TCP_KEEPINTVL, 5), (TCP_KEEPCNT, 3)]
+
     /// The socket is ready for the first time: either it is connected, or it has an error.
     private func isConnected(_ socket: Int32) -> Bool {
         var number: Int32 = 0
@@ -143,6 +160,7 @@ final class MQTTSession {
             phase = .ended
             return false
         }
+        noticeLoss(of: socket)
         phase = .greeting
         end(mosquitto_loop_write(handle, 1))
         return phase != .ended

@@ -57,7 +57,8 @@ final class Subscriber {
         limiter = LogLimiter(logger, .warning, interval: .seconds(60))
         reader = FollowReader(settings.follow, own: settings.own)
         presence = OwnPresence(machine: settings.machine, now: Self.now)
-        filters = (publisher == nil ? [] : [Topic.filter(host: settings.own)]) + FollowReader.filters(for: settings.follow)
+        let own = publisher == nil ? [] : [Topic.filter(host: settings.own)]
+        filters = own + FollowReader.filters(for: settings.follow)
         timer = try TimerSource(clock: .boottime, accuracy: .milliseconds(250)) { [weak self] in self?.ticks() }
         lookTimer = try TimerSource { [weak self] in self?.publisher?.looked() }
         connection = try MQTTConnection(settings.connection) { [weak self] in self?.take($0) }

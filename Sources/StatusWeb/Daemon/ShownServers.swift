@@ -51,7 +51,10 @@ struct ShownServers {
 
     init() {}
 
-    init(_ states: [ServerState]) { for state in states { _ = note(state) } }
+    init(_ states: [ServerState]) {
+        for state in states { _ = note(state) }
+        touchedHosts = []
+    }
 
     /// The number of all servers.
     var count: Int { entries.count }
