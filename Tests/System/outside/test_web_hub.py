@@ -49,7 +49,9 @@ def hub():
                 change = stream.next("changed")
                 equal((change["server"]["status"]["level"], change["hidden"]), ("ok", ["s1@web9"]))
                 report(connection, "web9", "s2", "ok", 4)
-                eventually(lambda: stream.next("counts")["hosts"] == ["web9"], "the host with a change that is not shown")
+                # There may be others, of which the last changes were just before.
+                while "web9" not in stream.next("counts")["hosts"]:
+                    pass
         with Events(site, f"/events?since={stream.last}") as again:
             equal(again.next()["kind"], "counts")
         site.stop()
