@@ -61,6 +61,8 @@ extension StatusMonitor {
 
     public func host(_ name: ServerName) -> Host? { ledger.withLock { $0.host(name) } }
 
+    public var hostCount: Int { ledger.withLock { $0.hosts.entries.count } }
+
     /// The number of other hosts and their servers.
     public var reportedServerCount: Int { ledger.withLock { $0.hosts.serverCount + $0.hosts.entries.count } }
 

@@ -42,17 +42,15 @@ extension ServerRegistry {
                     “statusctl reload”
                     """)
         }
-        guard room > 0 else {
-            throw MonitorError.limitReached(limit: "servers", value: configuration.limits.servers)
+        let limit = configuration.limits.servers
+        guard servers.unconfigured.count < limit else {
+            throw MonitorError.limitReached(limit: "servers", value: limit)
         }
         servers.unconfigured.insert(name)
         sources.openSocket(of: name)
         monitor.add(ServerDefinition(name: name, source: FollowedServers.unconfiguredSource.key), by: caller)
         selectFirst()
     }
-
-    /// The number of servers that clients and other hosts may still add.
-    private var room: Int { configuration.limits.servers - servers.unconfigured.count - monitor.reportedServerCount }
 
     /// Removes a server that is not configured.
     func forget(_ name: ServerName, by caller: Caller? = nil) throws {
@@ -76,19 +74,22 @@ extension ServerRegistry {
         guard host.isHost else {
             throw MonitorError.reportRefused(reason: "“\(host)” is no name of a host, which has neither “@” nor “:”")
         }
-        try take { limit throws(HostReportError) in try monitor.report(report, of: host, limit: limit) }
+        try take { room throws(HostReportError) in
+            // Hosts that somebody invents leave room for the servers of others.
+            let hosts = configuration.limits.servers / 2 - monitor.hostCount
+            try monitor.report(report, of: host, limit: min(room, hosts))
+        }
     }
 
     /// Takes the state of a server on another host.
     func report(_ state: ServerState, of host: ServerName, epoch: Int) throws {
-        try take { limit throws(HostReportError) in
-            try monitor.report(state, of: host, epoch: epoch, limit: limit)
-        }
+        try take { room throws(HostReportError) in try monitor.report(state, of: host, epoch: epoch, limit: room) }
     }
 
-    private func take(_ report: (_ limit: Int) throws(HostReportError) -> Void) throws {
-        do throws(HostReportError) { try report(room) } catch .full {
-            throw MonitorError.limitReached(limit: "servers", value: configuration.limits.servers)
+    private func take(_ report: (_ room: Int) throws(HostReportError) -> Void) throws {
+        let limit = configuration.limits.servers
+        do throws(HostReportError) { try report(limit - monitor.reportedServerCount) } catch .full {
+            throw MonitorError.limitReached(limit: "servers", value: limit)
         } catch { throw MonitorError(error) }
         selectFirst()
     }

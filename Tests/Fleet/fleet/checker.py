@@ -13,7 +13,7 @@ def differences(hosts, shown, table, own=()):
 
     `hosts`: for each name the `state` (ready, stopped, lost; or forgotten: the broker has lost what it said, so the hub
     may know it as lost, with some of its servers, or not at all) and the `servers` that it said last, as statusctl --json shows them there.
-    `shown`: the hub's List. `table`: its Hosts. `own`: the servers that the hub has itself.
+    `shown`: the hub's List. `table`: its Hosts. `own`: the servers that the hub has itself, and its name.
     """
     itself, of, wrong = {}, {}, []
     for server in shown:
@@ -30,7 +30,7 @@ def differences(hosts, shown, table, own=()):
         wrong += of_host(name, host, one, row, mine)
     left = [*itself, *(name for group in of.values() for name in group)]
     wrong += [f"{name} is shown, but nobody said it" for name in left if name not in own]
-    wrong += [f"host {name} is shown, but there is none" for name in rows]
+    wrong += [f"host {name} is shown, but there is none" for name in rows if name not in own]
     return wrong
 
 

@@ -229,7 +229,7 @@ class Run:
         while True:
             real = {host.name: ended.get(host.name) or host.model() for host in self.hosts}
             found = checker.differences({**model, **real}, self.hub.call("List")["servers"], self.hub.call("Hosts")["hosts"],
-                                        own={"own"})
+                                        own={"own", "hub"})
             if not found or time.monotonic() > end:
                 return found
             time.sleep(0.5)

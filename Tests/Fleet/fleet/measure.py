@@ -24,7 +24,7 @@ def hub_of(broker, **more):
 
 def count(hub):
     """The number of hosts that are ready there, and of their servers."""
-    table = hub.call("Hosts")["hosts"]
+    table = [row for row in hub.call("Hosts")["hosts"] if row["name"] != "hub"]
     return sum(row["state"] == "ready" for row in table), sum(row["servers"] for row in table)
 
 
@@ -37,7 +37,7 @@ def complete(hub, model, patience=120):
 
 def right(hub, model):
     """What is wrong on the hub."""
-    return checker.differences(model, hub.call("List")["servers"], hub.call("Hosts")["hosts"], own={"own"})
+    return checker.differences(model, hub.call("List")["servers"], hub.call("Hosts")["hosts"], own={"own", "hub"})
 
 
 def weight(hub):

@@ -156,8 +156,11 @@ def dashboard(server):
 
 @test("each metric and each label that the rules and the dashboard use exists, and the manual describes each metric")
 def names():
-    with Daemon("alerts: { mail: { run: [/bin/true] } }\nservers: { db: { push: true }, root: { disk: / } }\n") as daemon:
+    follows = "mqtt: { broker: mqtt://127.0.0.1, publish: false, follow: [web1] }\n"
+    with Daemon("alerts: { mail: { run: [/bin/true] } }\nservers: { db: { push: true }, root: { disk: / } }\n" + follows) as daemon:
         daemon.done("post", "db", "up")
+        with daemon.connect() as connection:
+            connection.call("ReportHost", {"host": "web1", "state": "ready", "epoch": 1})
         daemon.done("refresh", "root")
         families = set(re.findall(r"^# TYPE (\w+)", daemon.done("metrics"), flags=re.MULTILINE))
     used = "".join((EXAMPLES / name).read_text(encoding="utf-8") for name in ("prometheus-rules.yml", "grafana-dashboard.json"))

@@ -28,7 +28,7 @@ def valid(name, output):
 
 def configuration(folder):
     """Servers of each phase."""
-    return ("alerts: { 'true': { run: [/bin/true], batch: 1min } }\nservers:\n  db: { push: true, description: Primary database }\n  disk: { exec: [/bin/echo, well] }\n"
+    return ("mqtt: { broker: mqtt://127.0.0.1, publish: false, follow: [web1] }\nalerts: { 'true': { run: [/bin/true], batch: 1min } }\nservers:\n  db: { push: true, description: Primary database }\n  disk: { exec: [/bin/echo, well] }\n"
             "  broken: { exec: [/nonexistent] }\n  old: { push: true, ttl: 100ms }\n")
 
 
@@ -38,12 +38,15 @@ def outputs():
         valid("post", daemon.done("post", "db", "Signed In", "--json"))
         daemon.done("post", "db", "Signed In")
         daemon.done("post", "old", "soon stale")
+        with daemon.connect() as connection:
+            connection.call("ReportHost", {"host": "web1", "state": "ready", "epoch": 1, "clockDifference": 5, "version": "0.1.0"})
         valid("wait", daemon.done("wait", "disk", "--json"))
         valid("select", daemon.done("select", "db", "--json"))
         valid("select", daemon.done("select", "disk", "--json"))
         valid("select", daemon.done("select", "--none", "--json"))
         daemon.done("select", "db")
         valid("list", daemon.done("list", "--json"))
+        valid("hosts", daemon.done("hosts", "--json"))
         valid("status", daemon.ctl("status", "db", "disk", "broken", "old", "--json").out)
         valid("statusAll", daemon.ctl("status", "--all", "--json").out)
         valid("silence", daemon.done("silence", "broken", "--until-ok", "--json"))
