@@ -166,8 +166,8 @@ struct CommandFailure: Error {
                 the daemon has no method “\(visible(method))”; if it is older than statusctl, run “systemctl restart \
                 statusd”
                 """
-        // It calls no method that has these three.
-        case .noSuchHost, .otherMachine, .reportRefused: return nil
+        // It calls no method that has these.
+        case .otherMachine, .reportRefused: return nil
         case .waitTimedOut(nil), .service, .other, .connection, .cancelled: return nil
         }
     }

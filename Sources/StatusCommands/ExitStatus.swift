@@ -53,8 +53,7 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
             case .service(.permissionDenied): .permissionDenied
             case .connection(let error): ExitStatus(error.code)
             case .isConfigured, .refreshFailed, .invalidStatus, .historyUnavailable, .invalidSilence,
-                .noSuchReceiver, .limitReached, .noSuchHost, .otherMachine, .reportRefused, .service, .other,
-                .cancelled:
+                .noSuchReceiver, .limitReached, .otherMachine, .reportRefused, .service, .other, .cancelled:
                 .failed
             }
     }

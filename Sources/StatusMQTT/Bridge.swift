@@ -34,7 +34,7 @@ final class Bridge {
         let mqtt = settings.mqtt
         timer = try TimerSource(accuracy: .milliseconds(100)) { [weak self] in self?.tellManager() }
         if !mqtt.publish.isEmpty {
-            publisher = Publisher(
+            publisher = try Publisher(
                 Publisher.Settings(
                     host: settings.host, machine: settings.machine, patterns: mqtt.publish,
                     connection: settings.connection("publish"),

@@ -27,8 +27,6 @@ public struct HostReport: Hashable, Sendable {
 
 /// Why the report of another host was refused.
 public enum HostReportError: Error, Hashable, Sendable {
-    /// The host has not said that it exists.
-    case noSuchHost(ServerName)
     /// The host is ready as another machine.
     case otherMachine(ServerName)
     /// The name of the server here, `db@web1`, would be too long.

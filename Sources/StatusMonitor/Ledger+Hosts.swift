@@ -123,7 +123,6 @@ extension Ledger {
     mutating func report(
         _ state: ServerState, of host: ServerName, epoch: Int, limit: Int, at now: Moment
     ) throws(HostReportError) -> Effects? {
-        guard hosts.entries[host] != nil else { throw .noSuchHost(host) }
         guard let name = ServerName(state.name, on: host) else { throw .nameTooLong(state.name, host: host) }
         let definition = ServerDefinition(
             name: name, description: state.description,
@@ -136,6 +135,12 @@ extension Ledger {
             }
             guard limit > 0 else { throw .full(limit: limit) }
             if let addition = add(definition, at: now) { effects = addition }
+            // A broker may send the servers before it says that their host is there.
+            if hosts.entries[host] == nil {
+                hosts.entries[host] = HostTable.Entry(
+                    report: HostReport(state: .lost, epoch: -1), since: now.wall, heardAt: now, pass: hosts.pass,
+                    isOwn: false)
+            }
             hosts.insert(name, of: host)
             if let place = records.place(of: name) { records[place].report = ServerReport() }
         }
@@ -143,6 +148,7 @@ extension Ledger {
         guard let last = records[place].report else { throw .isLocal(name) }
         let isKnown = epoch == last.epoch && state.revision == last.revision
         guard isKnown || (epoch, state.revision) > (last.epoch, last.revision) else { return nil }
+        hosts.entries[host]?.pass = hosts.pass
         records[place].note(state, epoch: epoch, pass: hosts.pass)
         if isKnown { return nil }
         let old = records[place].state

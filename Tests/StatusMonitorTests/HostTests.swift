@@ -117,9 +117,23 @@ struct HostTests {
         }
     }
 
-    @Test("a report is refused of an unknown host, of a name that is taken or too long, and beyond the limits")
+    @Test("a server that comes before its host is stale until the host is there")
+    func early() throws {
+        try report("db", "slow", .warning, revision: 1)
+        #expect(try state("db@web1").isStale)
+        #expect(monitor.host(web)?.state == .lost)
+        try hear(.ready)
+        #expect(try state("db@web1").isCurrent)
+        #expect(try state("web1").isHealthy)
+        // It is not removed while it is reported, even if its host is not.
+        for revision in 2..<6 {
+            #expect(monitor.endReportPass() == [])
+            try report("db", "slow", .warning, revision: revision)
+        }
+    }
+
+    @Test("a report is refused of a name that is taken or too long, and beyond the limits")
     func refusals() throws {
-        #expect(throws: HostReportError.noSuchHost(web)) { try report("db", revision: 1) }
         #expect(throws: HostReportError.full(limit: 0)) {
             try monitor.report(HostReport(state: .ready, epoch: 1), of: web, limit: 0)
         }

@@ -109,7 +109,6 @@ extension MonitorInterface.MQTT {
 extension MonitorError {
     init(_ error: HostReportError) {
         switch error {
-        case .noSuchHost(let host): self = .noSuchHost(host: host.rawValue)
         case .otherMachine(let host): self = .otherMachine(host: host.rawValue)
         case .nameTooLong(let name, let host):
             self = .reportRefused(

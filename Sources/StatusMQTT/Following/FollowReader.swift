@@ -99,11 +99,6 @@ struct FollowReader {
         return recovered.sorted()
     }
 
-    /// A server of the host was refused because the host was not known; both must be read again.
-    mutating func mustRepeat(_ host: String, now: Duration) {
-        if limited[host] == nil { limited[host] = now }
-    }
-
     var hasLimited: Bool { !limited.isEmpty }
 
     private static let pause = Duration.seconds(10)

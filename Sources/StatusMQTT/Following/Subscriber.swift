@@ -41,6 +41,8 @@ final class Subscriber {
     private var reader: FollowReader
     private var passes = PassMachine()
     private var presence: OwnPresence
+    /// The filters that were subscribed to only to read hosts again.
+    private var repeated: [String] = []
     private var calls: Deque<Call> = []
     private var unanswered = 0
     private var timer: TimerSource?
@@ -98,6 +100,7 @@ final class Subscriber {
             }
         case .message(let message): take(message)
         case .ended:
+            repeated = []
             presence.disconnected(now: Self.now)
             timer?.schedule(after: Self.tick.active)
             passes.disconnected()
@@ -140,10 +143,18 @@ final class Subscriber {
     private func ticks() {
         let now = Self.now
         tellPresence()
-        connection?.subscribe(reader.takeRecovered(now: now).map { Topic.filter(host: $0) })
+        readAgain(reader.takeRecovered(now: now))
         carryOut(passes.tick(now: now, isBehind: !calls.isEmpty || unanswered > 0 || reader.hasLimited))
         let mustLookSoon = passes.isActive || reader.hasLimited || presence.isWaiting
         timer?.schedule(after: mustLookSoon ? Self.tick.active : Self.tick.idle)
+    }
+
+    /// Lets the broker send once more what it keeps of these hosts.
+    private func readAgain(_ hosts: [String]) {
+        connection?.unsubscribe(repeated)
+        let hosts = hosts.map { Topic.filter(host: $0) }
+        repeated = hosts.filter { !filters.contains($0) }
+        connection?.subscribe(hosts)
     }
 
     private func beginPasses() {
@@ -210,7 +221,6 @@ final class Subscriber {
         guard let error else { return }
         let host = report.host
         switch error {
-        case .noSuchHost: reader.mustRepeat(host.rawValue, now: Self.now)
         case .otherMachine:
             limiter.log(
                 "two machines publish as \(host) at the broker; statusd takes only the first", about: host.rawValue,

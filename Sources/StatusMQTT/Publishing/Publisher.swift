@@ -44,13 +44,13 @@ final class Publisher {
     init(
         _ settings: Settings, daemon: DaemonLink, epochs: EpochCounter, logger: Logger,
         onEvent: @escaping (MQTTEvent) -> Void
-    ) {
+    ) throws(IOError) {
         (self.settings, self.daemon, self.epochs, self.logger) = (settings, daemon, epochs, logger)
         self.onEvent = onEvent
         limiter = LogLimiter(logger, .error, interval: .seconds(600))
         ownership = Ownership(machine: settings.machine)
         discovery = settings.discovery
-        timer = try? TimerSource(accuracy: .seconds(1)) { [weak self] in self?.beats() }
+        timer = try TimerSource(accuracy: .seconds(1)) { [weak self] in self?.beats() }
         timer?.schedule(after: Self.beat)
     }
 

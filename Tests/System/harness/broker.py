@@ -17,7 +17,22 @@ STATUSD_MQTT = str(BINARIES / "statusd-mqtt")
 MOSQUITTO = "/usr/sbin/mosquitto"
 
 
-class Broker:
+class Process:
+    """A process with a folder, which end with the `with` block."""
+
+    process = folder = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Broker(Process):
     """A mosquitto on a free port of 127.0.0.1, ended with the `with` block. `settings` are more lines of its configuration, for which
     `{folder}` is its folder; without a setting about users, everyone may do everything."""
 
@@ -64,15 +79,6 @@ class Broker:
     def listener(self, topic="#", *arguments):
         return Listener("mosquitto_sub", "-h", "127.0.0.1", "-p", self.port, "-t", topic, "-F", "%r %t %p", *arguments, env=environment())
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process and self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
 
 class Listener(Follower):
     """A client that hears what is published."""
@@ -89,7 +95,7 @@ class Listener(Follower):
         raise AssertionError(f"the broker closed the connection: {self.errors}")
 
 
-class Bridge:
+class Bridge(Process):
     """A statusd-mqtt for a daemon, ended with the `with` block. `section` is its section `mqtt`, or None to ask the daemon; credentials
     are files by name."""
 
@@ -142,12 +148,6 @@ class Bridge:
             return True
         eventually(has_parts)
 
-    def __enter__(self):
-        return self
-
     def __exit__(self, *_):
-        if self.process and self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        super().__exit__()
         self.manager.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
