@@ -31,8 +31,9 @@ struct OwnPresenceTests {
         presence.disconnected(now: .seconds(102))
         presence.disconnected(now: .seconds(111))
         #expect(told(at: 111) == nil)
-        presence.connected(now: .seconds(111), wall: Timestamp(milliseconds: 1000))
-        #expect(told(at: 112) == .ready)
+        #expect(told(at: 112) == .lost)
+        presence.connected(now: .seconds(113), wall: Timestamp(milliseconds: 1000))
+        #expect(told(at: 113) == .ready)
     }
 
     @Test("each connection has a larger number, also when the clock goes back")

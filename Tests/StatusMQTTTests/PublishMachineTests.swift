@@ -57,10 +57,11 @@ import Varlink
         var machine = try machine()
         machine.take(event(.snapshot, servers: [try state("a"), try state("b")]))
         machine.take(event(.changed, try state("a", "down", revision: 2)))
+        machine.take(event(.added, try state("c")))
         let next = machine.next()
         let first = try #require(next)
         #expect(String(decoding: first.payload, as: UTF8.self).contains("down"))
-        #expect(drain(&machine) == ["b"])
+        #expect(drain(&machine) == ["b", "c"])
     }
 
     @Test("at most 128 messages are unacknowledged")
