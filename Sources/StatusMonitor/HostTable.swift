@@ -119,4 +119,9 @@ final class ServerReport: Sendable {
         (self.epoch, self.revision, self.pass) = (epoch, revision, pass)
         (self.isStale, self.silence) = (isStale, silence)
     }
+
+    /// The same report, in another pass.
+    func with(pass: Int) -> ServerReport {
+        ServerReport(epoch: epoch, revision: revision, pass: pass, isStale: isStale, silence: silence)
+    }
 }

@@ -147,8 +147,12 @@ extension Ledger {
         guard let place = records.place(of: name) else { return nil }
         guard let last = records[place].report else { throw .isLocal(name) }
         let isKnown = epoch == last.epoch && state.revision == last.revision
-        guard isKnown || (epoch, state.revision) > (last.epoch, last.revision) else { return nil }
         hosts.entries[host]?.pass = hosts.pass
+        guard isKnown || (epoch, state.revision) > (last.epoch, last.revision) else {
+            // The broker may not have kept the newest one, but it has the server.
+            records[place].report = last.with(pass: hosts.pass)
+            return nil
+        }
         records[place].note(state, epoch: epoch, pass: hosts.pass)
         if isKnown { return nil }
         let old = records[place].state

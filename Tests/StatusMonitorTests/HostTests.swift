@@ -317,6 +317,18 @@ struct HostTests {
         #expect(monitor.hostNames.isEmpty && monitor.reportedServerCount == 0)
     }
 
+    @Test("a server of which the broker keeps an older state than the newest is not removed")
+    func olderStates() throws {
+        try hear(.ready)
+        try report("db", "new", revision: 7)
+        for _ in 0..<3 {
+            try hear(.ready)
+            try report("db", "old", revision: 6)
+            #expect(monitor.endReportPass() == [])
+        }
+        #expect(try state("db@web1").headline == "new")
+    }
+
     @Test("a server that its host does not have any more is removed, and so is a host with its servers")
     func removals() throws {
         try hear(.ready)
