@@ -5,7 +5,7 @@ import Testing
 @testable import StatusMQTT
 
 @Suite("Passes over what the broker keeps") struct PassMachineTests {
-    @Test("there are three passes at first, and then one each half hour; each ends when the broker is quiet")
+    @Test("there are passes again and again, after longer and longer rests; each ends when the broker is quiet")
     func passes() {
         var machine = PassMachine()
         #expect(machine.tick(now: .zero, isBehind: false) == [])
@@ -15,12 +15,19 @@ import Testing
         machine.heardKept(now: .seconds(63))
         #expect(machine.tick(now: .seconds(66), isBehind: false) == [])
         #expect(machine.tick(now: .seconds(68), isBehind: false) == [.endPass, .subscribe])
-        machine.subscribed(now: .seconds(68))
-        #expect(machine.tick(now: .seconds(70), isBehind: false) == [.endPass, .subscribe])
-        machine.subscribed(now: .seconds(70))
-        #expect(machine.tick(now: .seconds(73), isBehind: false) == [.endPass])
-        #expect(machine.tick(now: .seconds(1800), isBehind: false) == [])
-        #expect(machine.tick(now: .seconds(1873), isBehind: false) == [.subscribe])
+        var now = Duration.seconds(68)
+        for rest in [5, 10, 20, 40, 80, 160, 320, 640, 1280, 1800, 1800] {
+            machine.subscribed(now: now)
+            now += .seconds(5)
+            #expect(machine.tick(now: now, isBehind: false) == [.endPass])
+            now += .seconds(rest - 1)
+            #expect(machine.tick(now: now, isBehind: false) == [])
+            now += .seconds(1)
+            #expect(machine.tick(now: now, isBehind: false) == [.subscribe])
+        }
+        #expect(machine.begin() == .subscribe)
+        machine.subscribed(now: now)
+        #expect(machine.tick(now: now + .seconds(5), isBehind: false) == [.endPass, .subscribe], "a new connection")
     }
 
     @Test("a pass does not end while messages are not handled, but a host that floods cannot hold it up")

@@ -2,8 +2,9 @@
 
 /// Decides when to subscribe again, so that the broker sends everything that it keeps once more.
 ///
-/// With some brokers, what they keep and what is new do not come as one (nats-server loses messages in between), so
-/// there are several passes at first, and two each hour. A pass has ended when the broker has been quiet for a while.
+/// With some brokers, what they keep and what is new do not come as one: nats-server loses messages in between, and a
+/// cluster that has lost a node sends some of what it keeps only after a minute. So there are passes again and again,
+/// with longer and longer rests. A pass has ended when the broker has been quiet for a while.
 struct PassMachine {
     enum Action: Equatable {
         case subscribe
@@ -14,69 +15,63 @@ struct PassMachine {
     private enum State {
         case disconnected
         /// The broker has not answered the subscription.
-        case asked(pass: Int)
+        case asked
         /// The broker sends what it keeps; it began and last sent something at these times.
-        case receiving(pass: Int, since: Duration, last: Duration)
+        case receiving(since: Duration, last: Duration)
         case resting(until: Duration)
     }
 
     /// After so long without a message that the broker keeps, it has sent all of them.
     static let quietTime = Duration.seconds(5)
-    /// The same for the passes after the first.
-    static let laterQuietTime = Duration.seconds(2)
     static let longestPass = Duration.seconds(120)
-    /// How many passes there are at first.
-    ///
-    /// The daemon removes what is missing from two passes. What it was told before the connection broke counts for the
-    /// first one, so there must be two more: otherwise what was removed meanwhile would stay for half an hour.
-    static let firstPasses = 3
-    static let rest = Duration.seconds(1800)
+    /// The rest after the second pass, which doubles each time; there is none after the first.
+    static let shortestRest = Duration.seconds(5)
+    static let longestRest = Duration.seconds(1800)
 
     private var state = State.disconnected
+    /// The rest after the running pass.
+    private var rest = Duration.zero
 
-    /// Whether a pass runs.
+    /// Whether a pass runs, or the next one begins soon.
     var isActive: Bool {
         switch state {
         case .asked, .receiving: true
-        case .disconnected, .resting: false
+        case .resting: rest <= .seconds(60)
+        case .disconnected: false
         }
     }
 
     /// The connection was made, or the daemon must be told everything again.
     mutating func begin() -> Action {
-        state = .asked(pass: 1)
+        (state, rest) = (.asked, .zero)
         return .subscribe
     }
 
     mutating func disconnected() { state = .disconnected }
 
     mutating func subscribed(now: Duration) {
-        if case .asked(let pass) = state { state = .receiving(pass: pass, since: now, last: now) }
+        if case .asked = state { state = .receiving(since: now, last: now) }
     }
 
     /// A message that the broker kept has come.
     mutating func heardKept(now: Duration) {
-        if case .receiving(let pass, let since, _) = state { state = .receiving(pass: pass, since: since, last: now) }
+        if case .receiving(let since, _) = state { state = .receiving(since: since, last: now) }
     }
 
     /// Time has passed.
     ///
     /// - Parameter isBehind: whether messages of this pass were not handled yet, or must be repeated.
     mutating func tick(now: Duration, isBehind: Bool) -> [Action] {
-        switch state {
-        case .receiving(let pass, let since, let last):
-            let isQuiet = !isBehind && now - last >= (pass == 1 ? Self.quietTime : Self.laterQuietTime)
+        var actions: [Action] = []
+        if case .receiving(let since, let last) = state {
+            let isQuiet = !isBehind && now - last >= Self.quietTime
             guard isQuiet || now - since >= Self.longestPass else { return [] }
-            if pass < Self.firstPasses {
-                state = .asked(pass: pass + 1)
-                return [.endPass, .subscribe]
-            }
-            state = .resting(until: now + Self.rest)
-            return [.endPass]
-        case .resting(let until) where now >= until:
-            state = .asked(pass: Self.firstPasses)
-            return [.subscribe]
-        default: return []
+            actions = [.endPass]
+            state = .resting(until: now + rest)
+            rest = min(max(rest + rest, Self.shortestRest), Self.longestRest)
         }
+        guard case .resting(let until) = state, now >= until else { return actions }
+        state = .asked
+        return actions + [.subscribe]
     }
 }
