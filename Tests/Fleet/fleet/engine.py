@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 import time
 
+from . import mqtt
+
 PATIENCE = 20
 MOSQUITTO = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
 
@@ -171,3 +173,18 @@ class Nats(Engine):
             node.start_alone()
         for node in self.nodes:
             until_open(node.address, node.process, node.log)
+        for node in self.nodes:
+            self.until_clustered(node)
+
+    @staticmethod
+    def until_clustered(node):
+        """Waits until it takes messages: a client that comes before there is a leader gets no answer."""
+        end = time.monotonic() + 3 * PATIENCE
+        while True:
+            try:
+                with mqtt.Client(node.address, "first") as client:
+                    client.publish("first", b"")
+                return
+            except OSError:
+                if time.monotonic() > end:
+                    raise

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a hub costs, and how fast it is, with played hosts on a broker."""
 
+import contextlib
+import os
+import select
 import signal
+import subprocess
 import time
 
 from harness.varlink import Connection
 
-from . import checker, engine, hosts, mqtt, played
+from . import checker, engine, hosts, played
 
 SERVERS = 200_000
 
@@ -40,6 +44,20 @@ def right(hub, model):
     return checker.differences(model, hub.call("List")["servers"], hub.call("Hosts")["hosts"], own={"own", "hub"})
 
 
+def until_right(hub, model, patience):
+    """Waits until nothing is wrong on the hub; returns the seconds."""
+    wrong = []
+
+    def check():
+        wrong[:] = right(hub, model)
+        return not wrong
+
+    try:
+        return played.until(check, "all right again", patience, pause=0.3)[1]
+    except RuntimeError as error:
+        raise RuntimeError(f"{error}: {len(wrong)} differences {wrong[:3]}") from None
+
+
 def weight(hub):
     return f"statusd {hub.memory(hub.daemon.process):.0f} MB, statusd-mqtt {hub.memory():.0f} MB"
 
@@ -69,23 +87,37 @@ class Path:
 
 
 class Pair:
-    """A bare publisher and a bare subscriber, for comparison."""
+    """mosquitto_pub and mosquitto_sub, which stay connected, for comparison."""
 
     def __init__(self, address):
-        self.publisher, self.subscriber = mqtt.Client(address, "bare-pub"), mqtt.Client(address, "bare-sub")
-        self.subscriber.subscribe("bare/topic")
-        self.payload, self.number = b"x" * 400, 0
+        to = ["-h", address[0], "-p", str(address[1]), "-t", "bare/topic", "-q", "1"]
+        self.subscriber = subprocess.Popen(["mosquitto_sub", *to], stdout=subprocess.PIPE)
+        self.publisher = subprocess.Popen(["mosquitto_pub", *to, "-r", "-l"], stdin=subprocess.PIPE)
+        self.number = 0
+        # Until both are there, lines are lost.
+        while not select.select([self.subscriber.stdout], [], [], 0.2)[0]:
+            self.send()
+        while select.select([self.subscriber.stdout], [], [], 0.2)[0]:
+            os.read(self.subscriber.stdout.fileno(), 65536)
+
+    def send(self):
+        self.number += 1
+        line = f"{self.number:08d}{'x' * 400}\n".encode()
+        os.write(self.publisher.stdin.fileno(), line)
+        return line
 
     def once(self):
-        self.number = self.number % 60000 + 1
+        """The seconds of a line, from one program to the other."""
         began = time.perf_counter()
-        self.publisher.socket.sendall(mqtt.publish("bare/topic", self.payload, self.number))
-        while not self.subscriber.messages:
-            self.subscriber.read()
-        seconds = time.perf_counter() - began
-        self.subscriber.messages.clear()
-        self.publisher.until(mqtt.PUBACK)
-        return seconds
+        line, found = self.send(), b""
+        while not found.endswith(line):
+            found += os.read(self.subscriber.stdout.fileno(), 65536)
+        return time.perf_counter() - began
+
+    def close(self):
+        for process in (self.publisher, self.subscriber):
+            process.kill()
+            process.wait()
 
 
 def latencies(way, pair, rounds=10, each=100):
@@ -126,15 +158,16 @@ def mosquitto(size, patience):
             is_ready = hub.daemon.launch()
             line("the hub restarts: ready", f"{played.until(is_ready, 'READY=1', patience)[1]:.1f} s")
             hub.start_carrier()
-            seconds = played.until(lambda: not right(hub, model), "all right again", patience, pause=0.3)[1]
+            seconds = until_right(hub, model, patience)
             line("the hub restarts: right", f"{seconds:.1f} s; {weight(hub)}")
             sender.start()
             played.until(lambda: any(row["name"] == "sender" and row["servers"] for row in hub.call("Hosts")["hosts"]), "the sender")
             line("statusd-mqtt of a host with one server, idle", f"{sender.memory():.1f} MB")
-            way, pair = latencies(Path(sender, hub), Pair(broker.addresses[0]))
+            with contextlib.closing(Pair(broker.addresses[0])) as bare:
+                way, pair = latencies(Path(sender, hub), bare)
             for part, name in ((0.5, "p50"), (0.99, "p99")):
                 ours, bare = percentile(way, part) * 1e6, percentile(pair, part) * 1e6
-                line(f"Post on a host to the hub's stream, {name}", f"{ours:.0f} µs; bare publisher and subscriber {bare:.0f} µs; {ours / bare:.2f} ×")
+                line(f"Post on a host to the hub's stream, {name}", f"{ours:.0f} µs; mosquitto_pub and mosquitto_sub {bare:.0f} µs; {ours / bare:.2f} ×")
             began = time.monotonic()
             fleet.kill(thousand)
             played.until(lambda: sum(row["state"] == "lost" for row in hub.call("Hosts")["hosts"]) == 1000, "1000 lost hosts")
@@ -165,7 +198,7 @@ def nats(program, size, patience):
             fleet.all("play", rate=0)
             model = fleet.settle(patience=patience)
             acknowledged = time.monotonic() - began
-            played.until(lambda: not right(hub, model), "all right again", patience, pause=0.3)
+            until_right(hub, model, patience)
             line("a node is killed under load, until all is right again",
                  f"{time.monotonic() - began:.1f} s (all hosts acknowledged after {acknowledged:.1f} s)")
             broker.nodes[1].kill()
@@ -180,7 +213,7 @@ def nats(program, size, patience):
             broker.nodes[0].start_alone()
             began = time.monotonic()
             model = fleet.settle(patience=patience)
-            played.until(lambda: not right(hub, model), "all right again", patience, pause=0.3)
+            until_right(hub, model, patience)
             line("both are back, until all is right again", f"{time.monotonic() - began:.1f} s")
         finally:
             hub.close()

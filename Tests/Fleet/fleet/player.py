@@ -31,7 +31,7 @@ class Player(Actions):
         self.brokers, self.chance = brokers, random.Random(seed)
         self.poll = select.epoll()
         self.hosts, self.by_descriptor, self.connecting = [], {}, 0
-        self.waiting = collections.deque()
+        self.waiting, self.greeted = collections.deque(), collections.deque()
         self.rate, self.owed, self.beat = 0.0, 0.0, time.monotonic() + 60
         self.done, self.orders, self.settling = collections.Counter(), bytearray(), None
         for number in range(first, first + count):
@@ -110,6 +110,7 @@ class Player(Actions):
         host.send("$state", host.said("ready"))
         for name in (*host.servers, *host.gone):
             host.tell(name)
+        self.greeted.append((time.monotonic() + 5, host))
 
     def read(self, host):
         try:
@@ -211,9 +212,12 @@ class Player(Actions):
     def beat_all(self):
         self.beat = time.monotonic() + 60
         for host in self.hosts:
-            if host.up and not host.stopping:
-                host.send("$state", host.said("ready"))
-                self.flush(host)
+            self.say_ready(host)
+
+    def say_ready(self, host):
+        if host.up and not host.stopping:
+            host.send("$state", host.said("ready"))
+            self.flush(host)
 
     # The loop
 
@@ -270,6 +274,8 @@ class Player(Actions):
             self.connect_some(now)
             if now > self.beat:
                 self.beat_all()
+            while self.greeted and self.greeted[0][0] < now:
+                self.say_ready(self.greeted.popleft()[1])
             if self.settling and (model := self.settled()) is not None:
                 self.settling = None
                 self.answer(model)
