@@ -41,13 +41,24 @@ extension MonitorClient {
     }
 
     /// Follows servers; the stream occupies the connection.
-    public func watch(_ parameters: MonitorInterface.WatchParameters) throws(MonitorError) -> MethodReplies<
-        MonitorInterface.WatchReply, MonitorError
-    > {
-        try watchReplies(
-            server: parameters.server, all: parameters.all, updates: parameters.updates, since: parameters.since,
-            mayComeLater: parameters.mayComeLater, host: parameters.host, level: parameters.level,
-            silence: Self.longestSilence)
+    public func watch(_ parameters: MonitorInterface.WatchParameters) throws(MonitorError) -> MonitorEvents {
+        MonitorEvents(
+            replies: try watchReplies(
+                server: parameters.server, all: parameters.all, updates: parameters.updates, since: parameters.since,
+                mayComeLater: parameters.mayComeLater, host: parameters.host, level: parameters.level,
+                silence: Self.longestSilence))
+    }
+
+    /// Lists servers, sorted by name.
+    ///
+    /// - Parameters:
+    ///   - host: only the servers of this host.
+    ///   - level: only servers with this level or a worse one.
+    public func servers(host: ServerName?, level: Level?) async throws(MonitorError) -> [ServerState] {
+        var servers: [ServerState] = []
+        var replies = try listReplies(host: host, level: level).makeAsyncIterator()
+        while let reply = try await replies.next() { try MonitorEvents.add(reply.servers, to: &servers) }
+        return servers
     }
 
     /// Waits until a server has a level or a text; without a timeout, it waits indefinitely.
@@ -68,6 +79,46 @@ extension MonitorClient {
         _ = try await connection.call(
             "org.varlink.service.GetInfo", NoMembers(), returning: NoMembers.self, failure: MonitorError.self,
             timeout: timeout)
+    }
+}
+
+/// The events of a stream; a snapshot that has come in several is one.
+public struct MonitorEvents: AsyncSequence, Sendable {
+    /// More servers than a daemon can have; another peer must not make a client use much memory.
+    private static let mostServers = 500_000
+
+    fileprivate let replies: MethodReplies<MonitorInterface.WatchReply, MonitorError>
+
+    fileprivate static func add(_ more: [ServerState], to servers: inout [ServerState]) throws(MonitorError) {
+        servers += more
+        guard servers.count <= mostServers else {
+            throw .connection(VarlinkClientError(.malformedReply, "more than \(mostServers) servers"))
+        }
+    }
+
+    /// Creates an iterator over the remaining events.
+    public func makeAsyncIterator() -> Iterator { Iterator(replies: replies.makeAsyncIterator()) }
+
+    /// The iterator of the events.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate var replies: MethodReplies<MonitorInterface.WatchReply, MonitorError>.Iterator
+
+        /// Returns the next event, or nil after the last one.
+        public mutating func next() async throws(MonitorError) -> Event? { try await next(isolation: #isolation) }
+
+        /// Returns the next event, or nil after the last one.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(MonitorError) -> Event? {
+            var servers: [ServerState]?
+            while let event = try await replies.next(isolation: actor)?.event {
+                guard servers != nil || event.continues else { return event }
+                var joined = servers ?? []
+                servers = nil
+                try MonitorEvents.add(event.servers ?? [], to: &joined)
+                if !event.continues { return Event(kind: event.kind, cursor: event.cursor, servers: joined) }
+                servers = joined
+            }
+            return nil
+        }
     }
 }
 

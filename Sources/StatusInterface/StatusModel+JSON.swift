@@ -156,6 +156,7 @@ extension Event: JSONReadable, JSONWritable {
         var cursor: Cursor?
         var server: ServerState?
         var servers: [ServerState]?
+        var continues: Bool?
         var missed: Int?
         try reader.object { name, reader throws(JSONError) in
             switch name {
@@ -163,13 +164,15 @@ extension Event: JSONReadable, JSONWritable {
             case "cursor": cursor = try Cursor(from: &reader)
             case "server": server = try ServerState?(from: &reader)
             case "servers": servers = try [ServerState]?(from: &reader)
+            case "continues": continues = try Bool?(from: &reader)
             case "missed": missed = try Int?(from: &reader)
             default: try reader.skip()
             }
         }
         guard let kind else { throw .missingMember("kind") }
         guard let cursor else { throw .missingMember("cursor") }
-        self.init(kind: kind, cursor: cursor, server: server, servers: servers, missed: missed)
+        self.init(
+            kind: kind, cursor: cursor, server: server, servers: servers, continues: continues ?? false, missed: missed)
     }
 
     public func write(to writer: inout JSONWriter) { writer.object { writeMembers(to: &$0) } }
@@ -180,6 +183,7 @@ extension Event: JSONReadable, JSONWritable {
         writer.member("cursor", cursor)
         if let snapshot { writer.member("server", snapshot.state) }
         writer.member("servers", servers)
+        if continues { writer.member("continues", true) }
         writer.member("missed", missed)
     }
 }

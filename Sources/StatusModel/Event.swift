@@ -33,20 +33,24 @@ public struct Event: Hashable, Sendable {
     public var server: ServerState? { snapshot?.state }
     /// The state of that server, shared with the event log.
     public let snapshot: ServerSnapshot?
-    /// All servers; only in a snapshot of all servers.
+    /// All servers, or some of them; only in a snapshot of all servers.
     public let servers: [ServerState]?
+    /// Whether the next event has more servers of the same snapshot.
+    public let continues: Bool
     /// The number of events that the reader missed in a gap; nil if unknown.
     public let missed: Int?
     /// The client that caused the event; only for the daemon's own readers.
     public let caller: Caller?
 
     public init(
-        kind: EventKind, cursor: Cursor, server: ServerState? = nil, servers: [ServerState]? = nil, missed: Int? = nil
+        kind: EventKind, cursor: Cursor, server: ServerState? = nil, servers: [ServerState]? = nil,
+        continues: Bool = false, missed: Int? = nil
     ) {
         self.kind = kind
         self.cursor = cursor
         snapshot = server.map { ServerSnapshot($0) }
         self.servers = servers
+        self.continues = continues
         self.missed = missed
         caller = nil
     }
@@ -57,6 +61,7 @@ public struct Event: Hashable, Sendable {
         self.cursor = cursor
         self.snapshot = snapshot
         servers = nil
+        continues = false
         missed = nil
         self.caller = caller
     }

@@ -38,7 +38,7 @@ import Varlink
         let server = try Self.server()
         let event = Event(
             kind: .snapshot, cursor: Cursor(epoch: .random(), revision: 9), server: server, servers: [server],
-            missed: 3)
+            continues: true, missed: 3)
         try expectDescribed("Event", event)
         try expectDescribed("Cursor", event.cursor)
         try expectDescribed("Server", server)

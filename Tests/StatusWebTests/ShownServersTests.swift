@@ -103,32 +103,5 @@ import Testing
         let best = shown.compactMap { levels[$0]?.severity }.min() ?? 0
         #expect(troubles.filter { !shown.contains($0.key) }.allSatisfy { $0.value.severity <= best })
     }
-
-    @Test("a snapshot comes in parts of any length, and each of its servers is taken out whole")
-    func splitting() throws {
-        let servers = [#"{"name":"a","text":"]},{\"[\\"}"#, #"{"name":"b","values":[{"x":[1]}]}"#]
-        let text = #"{"parameters":{"event":{"kind":"snapshot","servers":["# + servers.joined(separator: ",")
-        let message =
-            text + #"],"missed":null}},"continues":true}"# + "\0" + #"{"parameters":{"event":{"kind":"alive"}}}"#
-        for length in [1, 2, 3, 7, 1000] {
-            var (splitter, found, rest) = (ElementSplitter(), [String](), [UInt8]())
-            var bytes = Array(message.utf8)[...]
-            while !bytes.isEmpty {
-                let part = bytes.prefix(length)
-                bytes = bytes.dropFirst(length)
-                part.withUnsafeBytes { part in
-                    rest += splitter.rest(of: part) { found.append(String(decoding: $0, as: UTF8.self)) } ?? []
-                }
-            }
-            #expect(found == servers)
-            #expect(
-                String(decoding: rest, as: UTF8.self).hasPrefix(
-                    #"{"parameters":{"event":{"kind":"snapshot","servers":[],"missed":null}},"continues":true}"# + "\0{"
-                ))
-        }
-        var splitter = ElementSplitter()
-        let endless = Array((text + #"{"name":"#).utf8) + Array(repeating: UInt8(ascii: "1"), count: 1 << 20)
-        #expect(endless.withUnsafeBytes { splitter.rest(of: $0) { _ in } } == nil, "no server is that long")
-    }
 }
 #endif

@@ -35,7 +35,7 @@ enum ListCommand {
             try await ListWatcher(context).run()
         }
         let (host, level) = (filter.scope.host, filter.scope.level)
-        let all = try await context.client.list(host: host, level: level).servers
+        let all = try await context.client.servers(host: host, level: level)
         let servers = all.filter(filter.includes)
         let notices = await context.notices()
         if terminal.isJSON {

@@ -82,11 +82,11 @@ struct EventFollower {
     private mutating func stream(from client: MonitorClient, _ take: (Step) async throws -> Void) async throws {
         var parameters = parameters
         if case .lacking = state { parameters.mayComeLater = true }
-        for try await reply in try await client.watch(parameters) {
+        for try await event in try await client.watch(parameters) {
             try await hasAnswered(take)
             // The next stream continues here if this one breaks.
-            if resumes { self.parameters.since = reply.event.cursor }
-            if isNew(reply.event) { try await take(.event(reply.event)) }
+            if resumes { self.parameters.since = event.cursor }
+            if isNew(event) { try await take(.event(event)) }
         }
     }
 

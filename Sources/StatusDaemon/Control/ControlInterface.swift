@@ -85,21 +85,7 @@ final class ControlInterface: MonitorService {
 
     func list(_ parameters: ListParameters, _ call: MonitorCall<ListReply>) {
         let scope = ServerScope(host: parameters.host, level: parameters.level)
-        var last: ServerName?
-        var hasSelected = false
-        call.reply(inPieces: { [monitor] writer in
-            if last == nil { writer.beginArray("servers") }
-            let (states, end) = monitor.states(after: last, limit: EventStream.serversPerPiece, in: scope)
-            for var state in states {
-                // While the list is written, the selection may move to a later server. The list must not show two.
-                state.isSelected = state.isSelected && !hasSelected
-                hasSelected = hasSelected || state.isSelected
-                writer.value(state)
-            }
-            last = end
-            if last == nil { writer.endArray() }
-            return last != nil
-        })
+        ServerList(monitor, scope).answer(call)
     }
 
     func describe(_ parameters: DescribeParameters, _ call: MonitorCall<DescribeReply>) throws {

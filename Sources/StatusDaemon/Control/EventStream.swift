@@ -11,10 +11,16 @@ import Varlink
 final class EventStream {
     /// The number of servers written at a time, so that a long list exceeds the buffer's limit only slightly.
     static let serversPerPiece = 8
+    /// The most servers of one event or reply.
+    ///
+    /// systemd's clients take at most 16 MiB of a reply (`VARLINK_BUFFER_MAX`).
+    static let serversPerMessage = 1000
 
     private let monitor: StatusMonitor
     private let encoder: EventEncoder
     private var stream: VarlinkStream?
+    /// The snapshot of which some servers are written, and others follow in the next event.
+    private var unfinished: Event?
     /// Whether something was written since the last keep-alive was due.
     private var wasBusy = true
     private var isAliveDue = false
@@ -59,9 +65,10 @@ final class EventStream {
         wasBusy = false
     }
 
-    /// Writes a snapshot of all servers as the member `event`.
+    /// Writes the next servers of a snapshot as the member `event`.
     private func snapshot(_ event: Event, from watch: Watch) -> @EventLoop (inout JSONWriter) -> Bool {
         var hasBegun = false
+        var count = 0
         return { writer in
             if !hasBegun {
                 hasBegun = true
@@ -70,18 +77,22 @@ final class EventStream {
                 writer.member("cursor", event.cursor)
                 writer.beginArray("servers")
             }
-            guard let servers = watch.nextServers(limit: Self.serversPerPiece) else {
+            let isFull = count >= Self.serversPerMessage
+            guard !isFull, let servers = watch.nextServers(limit: Self.serversPerPiece) else {
                 writer.endArray()
+                if isFull { writer.member("continues", true) }
                 writer.endObject()
+                self.unfinished = isFull ? event : nil
                 return false
             }
             for server in servers { writer.value(server) }
+            count += servers.count
             return true
         }
     }
 
     private func produce(_ target: WatchTarget, from watch: Watch, _ writer: inout JSONWriter) -> Bool {
-        if let event = watch.next() {
+        if let event = unfinished ?? watch.next() {
             wasBusy = true
             isAliveDue = false
             if event.kind == .snapshot, target.isOfMany {

@@ -88,8 +88,8 @@ final class DaemonLink {
         while true {
             do {
                 let client = try await connect()
-                var replies = try client.watch(.init(all: true, since: cursor)).makeAsyncIterator()
-                while let event = try await replies.next()?.event {
+                var events = try client.watch(.init(all: true, since: cursor)).makeAsyncIterator()
+                while let event = try await events.next() {
                     // What was published before is of an earlier connection then.
                     if isAway { return }
                     let isNew = event.kind == .snapshot || event.kind == .gap || event.cursor.epoch != cursor?.epoch

@@ -33,9 +33,6 @@ final class DaemonCalls: ChannelInboundHandler {
     /// Released at the end, as they may refer to this object.
     private var onReply: ((Reply) -> Void)?
     private var onEnd: ((_ isComplete: Bool) -> Void)?
-    /// Called with each server of a snapshot, which is then left out of the reply; nil to leave it there.
-    var onElement: (([UInt8]) -> Void)?
-    private var splitter = ElementSplitter()
     private var input = MessageInput()
     /// The number of the call that the next reply answers.
     private var current = 0
@@ -88,7 +85,7 @@ final class DaemonCalls: ChannelInboundHandler {
     /// Withdraws the calls; ``onEnd`` is not called.
     func cancel() {
         let onDone = onDone
-        (hasEnded, onReply, onEnd, onElement, self.onDone) = (true, nil, nil, nil, nil)
+        (hasEnded, onReply, onEnd, self.onDone) = (true, nil, nil, nil)
         channel?.close(promise: nil)
         onDone?()
     }
@@ -114,23 +111,17 @@ final class DaemonCalls: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         unwrapInboundIn(data).withUnsafeReadableBytes { bytes in
-            guard let onElement else { return add(bytes) }
-            guard let rest = splitter.rest(of: bytes, onElement) else { return end(isComplete: false) }
-            rest.withUnsafeBytes { add($0) }
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let room = input.room()
+                let part = rest.prefix(room.count)
+                room.copyMemory(from: UnsafeRawBufferPointer(rebasing: part))
+                input.add(part.count)
+                rest = rest.dropFirst(part.count)
+            }
         }
         while !hasEnded, let message = input.takeMessage() { take(message) }
         if input.count > Self.maximumBytes { end(isComplete: false) }
-    }
-
-    private func add(_ bytes: UnsafeRawBufferPointer) {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let room = input.room()
-            let part = rest.prefix(room.count)
-            room.copyMemory(from: UnsafeRawBufferPointer(rebasing: part))
-            input.add(part.count)
-            rest = rest.dropFirst(part.count)
-        }
     }
 
     private func take(_ message: UnsafeRawBufferPointer) {

@@ -47,7 +47,6 @@ final class DaemonStream {
             [DaemonCalls.message(MonitorInterface.qualified("Watch"), parameters, more: true)],
             onReply: { [weak self] in self?.take($0) }, onEnd: { [weak self] _ in self?.ended() })
         arriving = ShownServers()
-        watch.onElement = { [weak self] in self?.arrive($0) }
         self.watch = watch
         watch.start(with: connect)
     }
@@ -61,6 +60,8 @@ final class DaemonStream {
         answered()
         pause = Self.pauses.first
         if found.kind == .snapshot {
+            for state in found.servers ?? [] { _ = arriving.note(state) }
+            if found.continues { return }
             board.begin(arriving, at: found.cursor)
             arriving = ShownServers()
             return onFrame(nil)
@@ -70,15 +71,6 @@ final class DaemonStream {
         if board.shown.isHub != wasHub { return onFrame(nil) }
         if let frame { onFrame(frame) }
         if wasHub { onCounts() }
-    }
-
-    /// Takes a server of a snapshot.
-    private func arrive(_ text: [UInt8]) {
-        guard let state = Self.server(text) else {
-            watch?.cancel()
-            return ended()
-        }
-        _ = arriving.note(state)
     }
 
     private static func server(_ text: [UInt8]) -> ServerState? {

@@ -72,3 +72,30 @@ def watched():
             equal(names(json.loads(follower.next())["servers"]), ["db@web1", "db@web2"])
             daemon.done("post", "db@web2", "up", "--level", "ok")
             eventually(lambda: names(json.loads(follower.next())["servers"]) == ["db@web1"], "db@web2 is gone from the list")
+
+
+@test("a long list and a long snapshot come in messages of at most 1000 servers, which statusctl shows as one")
+def long_lists():
+    with Daemon("accept: any\nlimits: { servers: 3000 }\n") as daemon, daemon.connect() as connection, daemon.connect() as stream:
+        wanted = [f"s{number:04d}" for number in range(2500)]
+        for at in range(0, len(wanted), 100):
+            for name in wanted[at:at + 100]:
+                connection.send("Post", {"server": name, "text": "first"})
+            for _ in range(100):
+                assert "error" not in (reply := connection.receive()), reply
+        replies = [reply["servers"] for reply in connection.more("List")]
+        equal([len(reply) for reply in replies], [1000, 1000, 500, 0])
+        equal([name for reply in replies for name in names(reply)], wanted)
+        equal(names(connection.call("List")["servers"]), wanted, "one reply without more")
+        events = stream.watch(all=True)
+        pieces = [next(events) for _ in range(3)]
+        equal([(piece["kind"], len(piece["servers"]), piece.get("continues")) for piece in pieces],
+              [("snapshot", 1000, True), ("snapshot", 1000, True), ("snapshot", 500, None)])
+        equal([name for piece in pieces for name in names(piece["servers"])], wanted)
+        equal(len({str(piece["cursor"]) for piece in pieces}), 1, "cursors")
+        equal(names(json.loads(daemon.done("list", "--json"))["servers"]), wanted)
+        with daemon.follow("list", "--watch", "--json") as follower:
+            equal(names(json.loads(follower.next())["servers"]), wanted, "list --watch")
+            daemon.done("post", "s2400", "second")
+            equal(next(events)["server"]["status"]["text"], "second")
+            equal(names(json.loads(follower.next())["servers"]), wanted, "after a change")
