@@ -24,26 +24,31 @@ struct PassMachine {
     /// After so long without a message that the broker keeps, it has sent all of them.
     static let quietTime = Duration.seconds(5)
     static let longestPass = Duration.seconds(120)
-    /// The rest after the second pass, which doubles each time; there is none after the first.
+    /// How many passes there are at first, without a rest.
+    ///
+    /// The daemon removes what is missing from two passes, and what it was told before the connection broke counts for
+    /// the first one.
+    static let firstPasses = 3
+    /// The rest after these, which doubles with each pass.
     static let shortestRest = Duration.seconds(5)
     static let longestRest = Duration.seconds(1800)
 
     private var state = State.disconnected
-    /// The rest after the running pass.
-    private var rest = Duration.zero
+    /// The number of passes that have ended.
+    private var passes = 0
 
     /// Whether a pass runs, or the next one begins soon.
     var isActive: Bool {
         switch state {
         case .asked, .receiving: true
-        case .resting: rest <= .seconds(60)
+        case .resting: rest < .seconds(60)
         case .disconnected: false
         }
     }
 
     /// The connection was made, or the daemon must be told everything again.
     mutating func begin() -> Action {
-        (state, rest) = (.asked, .zero)
+        (state, passes) = (.asked, 0)
         return .subscribe
     }
 
@@ -67,11 +72,16 @@ struct PassMachine {
             let isQuiet = !isBehind && now - last >= Self.quietTime
             guard isQuiet || now - since >= Self.longestPass else { return [] }
             actions = [.endPass]
+            passes += 1
             state = .resting(until: now + rest)
-            rest = min(max(rest + rest, Self.shortestRest), Self.longestRest)
         }
         guard case .resting(let until) = state, now >= until else { return actions }
         state = .asked
         return actions + [.subscribe]
+    }
+
+    private var rest: Duration {
+        if passes < Self.firstPasses { return .zero }
+        return min(Self.shortestRest * (1 << min(passes - Self.firstPasses, 10)), Self.longestRest)
     }
 }
