@@ -24,6 +24,10 @@ final class Publisher {
     ///
     /// The second time comes soon: a new cluster of NATS lost what 200 of 300 hosts had said first.
     private static let beat = (second: Duration.seconds(5), later: Duration.seconds(60))
+    /// After so many beats, all servers are published again.
+    ///
+    /// A node of NATS that survived another one has acknowledged changes that it then did not keep.
+    private static let beatsPerRepetition = 10
 
     private let settings: Settings
     private let daemon: DaemonLink
@@ -42,6 +46,7 @@ final class Publisher {
     private var kept: Set<ServerName> = []
     private var watch: Task<Void, Never>?
     private var timer: TimerSource?
+    private var beats = 0
     private var isDaemonAway = false
 
     init(
@@ -53,7 +58,7 @@ final class Publisher {
         limiter = LogLimiter(logger, .error, interval: .seconds(600))
         ownership = Ownership(machine: settings.machine)
         discovery = settings.discovery
-        timer = try TimerSource(accuracy: .seconds(1)) { [weak self] in self?.beats() }
+        timer = try TimerSource(accuracy: .seconds(1)) { [weak self] in self?.beat() }
         timer?.schedule(after: Self.beat.later)
     }
 
@@ -169,20 +174,27 @@ final class Publisher {
     /// A connection of the owner has begun: all is published again, because the broker may have forgotten it.
     private func begin(_ epoch: Int) {
         guard ownership.state == .publishing else { return connection?.reconnect() ?? () }
-        endSession()
         ownership.connected(epoch: epoch)
+        isDaemonAway = false
+        // Not at the same time as all other hosts.
+        beats = .random(in: 0..<Self.beatsPerRepetition)
+        publishAll(epoch)
+        sayReady()
+        timer?.schedule(after: Self.beat.second)
+    }
+
+    private func publishAll(_ epoch: Int) {
+        endSession()
         machine = PublishMachine(
             host: settings.host, patterns: settings.patterns, epoch: epoch, kept: kept, discovery: discovery)
         kept = []
-        isDaemonAway = false
-        sayReady()
-        timer?.schedule(after: Self.beat.second)
-        // Unstructured, because it lasts as long as the connection; endSession() cancels it.
+        // Unstructured, because it lasts until all is published again; endSession() cancels it.
         watch = Task { [self] in
             try? await daemon.watch { event in
+                if Task.isCancelled { return false }
                 machine?.take(event)
                 pump()
-                return !Task.isCancelled
+                return true
             } away: {
                 isDaemonAway = true
                 send(presence(.stopped, epoch))
@@ -220,10 +232,14 @@ final class Publisher {
             OutgoingMessage(topic: Topic.claim(host: settings.host).text, payload: payload, isRetained: false))
     }
 
-    private func beats() {
+    private func beat() {
         timer?.schedule(after: Self.beat.later)
         carryOut(ownership.tick(now: .nanoseconds(Int64(nanoseconds(of: CLOCK_BOOTTIME)))))
         if case .waiting = ownership.state { claim() } else { sayReady() }
+        beats += 1
+        if beats % Self.beatsPerRepetition == 0, machine != nil, !isDaemonAway, let epoch = connection?.session?.epoch {
+            publishAll(epoch)
+        }
     }
 
     private func send(_ message: OutgoingMessage) {
