@@ -19,8 +19,8 @@ final class EventStream {
     private let monitor: StatusMonitor
     private let encoder: EventEncoder
     private var stream: VarlinkStream?
-    /// The snapshot of which some servers are written, and others follow in the next event.
-    private var unfinished: Event?
+    /// The cursor of a snapshot of which some servers are written, and others follow in the next event.
+    private var unfinished: Cursor?
     /// Whether something was written since the last keep-alive was due.
     private var wasBusy = true
     private var isAliveDue = false
@@ -66,15 +66,15 @@ final class EventStream {
     }
 
     /// Writes the next servers of a snapshot as the member `event`.
-    private func snapshot(_ event: Event, from watch: Watch) -> @EventLoop (inout JSONWriter) -> Bool {
+    private func snapshot(at cursor: Cursor, from watch: Watch) -> @EventLoop (inout JSONWriter) -> Bool {
         var hasBegun = false
         var count = 0
         return { writer in
             if !hasBegun {
                 hasBegun = true
                 writer.beginObject("event")
-                writer.member("kind", event.kind)
-                writer.member("cursor", event.cursor)
+                writer.member("kind", EventKind.snapshot)
+                writer.member("cursor", cursor)
                 writer.beginArray("servers")
             }
             let isFull = count >= Self.serversPerMessage
@@ -82,7 +82,7 @@ final class EventStream {
                 writer.endArray()
                 if isFull { writer.member("continues", true) }
                 writer.endObject()
-                self.unfinished = isFull ? event : nil
+                self.unfinished = isFull ? cursor : nil
                 return false
             }
             for server in servers { writer.value(server) }
@@ -92,11 +92,15 @@ final class EventStream {
     }
 
     private func produce(_ target: WatchTarget, from watch: Watch, _ writer: inout JSONWriter) -> Bool {
-        if let event = unfinished ?? watch.next() {
+        if let cursor = unfinished {
+            stream?.writeInPieces(snapshot(at: cursor, from: watch))
+            return false
+        }
+        if let event = watch.next() {
             wasBusy = true
             isAliveDue = false
             if event.kind == .snapshot, target.isOfMany {
-                stream?.writeInPieces(snapshot(event, from: watch))
+                stream?.writeInPieces(snapshot(at: event.cursor, from: watch))
                 return false
             }
             encoder.write(event, to: &writer)
