@@ -57,6 +57,6 @@ enum HostsCommand {
     private static func clock(_ difference: Int?) -> String {
         guard let difference else { return "-" }
         guard difference.magnitude > shownDifference else { return "ok" }
-        return "\(ChangeText.span(Int(difference.magnitude))) \(difference > 0 ? "ahead" : "behind")"
+        return "\(ChangeText.span(Int(clamping: difference.magnitude))) \(difference > 0 ? "ahead" : "behind")"
     }
 }

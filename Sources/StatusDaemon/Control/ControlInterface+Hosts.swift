@@ -23,12 +23,17 @@ extension ControlInterface {
         })
     }
 
+    /// More than any two clocks differ, in milliseconds: 10,000 years.
+    private static let longestDifference = 316_000_000_000_000
+
     func reportHost(_ parameters: ReportHostParameters, _ call: MonitorCall<NoMembers>) throws {
         let report = parameters.state.map { state in
             HostReport(
                 state: state, epoch: parameters.epoch, machine: parameters.machine.map(Self.label),
                 version: parameters.version.map(Self.label),
-                clockDifference: parameters.clockDifference.map { .milliseconds($0) })
+                clockDifference: parameters.clockDifference.map {
+                    .milliseconds(min(max($0, -Self.longestDifference), Self.longestDifference))
+                })
         }
         try registry.report(report, of: parameters.host)
         call.reply()

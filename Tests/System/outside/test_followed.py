@@ -127,3 +127,12 @@ def alerts():
         report(reporter, "mail", "up", "ok", 2, epoch=2)
         report_host(reporter, epoch=2)
         eventually(lambda: sorted(texts(daemon.folder)) == ["db@web1 critical", "web1 critical", "web1 ok"], "told of what is left")
+
+
+@test("a difference of clocks that is no time does not end the daemon")
+def extreme_clocks():
+    with Daemon(CONFIGURATION) as daemon, daemon.connect() as reporter:
+        for number, difference in enumerate((2**63 - 1, -2**63)):
+            report_host(reporter, host=f"web{number}", clockDifference=difference)
+        equal([host["name"] for host in reporter.call("Hosts")["hosts"]], ["web0", "web1"])
+        contains(daemon.done("hosts"), "web0", "ahead", "web1", "behind")
