@@ -92,4 +92,15 @@ import Testing
         #expect(ownership.heard(nil, now: .zero) == .sayReady)
         #expect(ownership.heard(presence(epoch: 7, of: machines.0), now: .zero) == nil)
     }
+
+    @Test("after the will of the present connection, or the end of a later one, only a new connection counts")
+    func ownWill() {
+        var ownership = owner(epoch: 7)
+        #expect(ownership.heard(presence(.lost, epoch: 7, of: machines.0), now: .zero) == .connectAgain)
+        for state in [HostState.lost, .stopped] {
+            #expect(ownership.heard(presence(state, epoch: 8), now: .zero) == .connectAgain)
+        }
+        let own = presence(.stopped, epoch: 7, of: machines.0)
+        #expect(ownership.heard(own, now: .zero) == .sayReady, "said by this host, while statusd is away")
+    }
 }

@@ -14,6 +14,7 @@ struct ConnectionAttempts: Sendable {
 
     /// A connection that lasted longer has ended the series of failures.
     private static let longEnough = Duration.seconds(30)
+    private static let soon = Duration.seconds(5)
     private static let shortestPause = 0.1
     private static let longestPause = 25.6
 
@@ -43,9 +44,10 @@ struct ConnectionAttempts: Sendable {
     mutating func ended(_ failure: ConnectionFailure, after lasted: Duration?, random: Double) -> Duration {
         let broker = brokers[index]
         switch (failure.code, lasted) {
-        case (.wanted, _):
+        case (.wanted, let lasted):
             failures = 0
-            return .zero
+            // Whoever may write below this host's name can have it connect again and again.
+            return lasted ?? .zero < Self.soon ? .seconds(1) : .zero
         case (.version, nil), (.closedAtOnce, nil):
             // NATS and older brokers. One that only closed is asked for MQTT 5 again, if the older version fails too.
             if olderBrokers.insert(broker).inserted { return .zero }

@@ -26,6 +26,8 @@ struct Ownership {
         case stay(Presence)
         /// Publish `ready` again, because something else overwrote it.
         case sayReady
+        /// Connect again, because hosts that follow take this connection for ended.
+        case connectAgain
     }
 
     /// After so long without a message, a machine is gone, although its will was not sent: three beats are missing.
@@ -64,8 +66,10 @@ struct Ownership {
             if known != presence { state = .waiting(presence, heardAt: now) }
             return known == nil ? .hold(presence) : nil
         case .publishing:
-            guard isRival else { return .sayReady }
-            return isBefore(presence) ? stay(presence) : yield(presence, now)
+            if isRival { return isBefore(presence) ? stay(presence) : yield(presence, now) }
+            // While statusd is away, this host itself says that it has stopped.
+            let isOwn = presence.machine == machine && presence.state == .stopped && presence.epoch == epoch
+            return !isOwn && presence.epoch >= epoch ?? .max ? .connectAgain : .sayReady
         }
     }
 

@@ -106,12 +106,13 @@ final class Publisher {
         case nil: break
         case .publish: connect(asOwner: true)
         case .sayReady: sayReady()
+        case .connectAgain: connection?.reconnect()
         case .hold(let rival), .yield(let rival):
-            logger.error(
+            limiter.log(
                 """
                 another machine (\(rival.machine.prefix(8))…) is already \(settings.host) at the broker; nothing is \
                 published; give one of them another “host” below “mqtt”
-                """)
+                """, about: "owner")
             endSession()
             connect(asOwner: false)
         case .stay(let rival):
