@@ -54,6 +54,17 @@ def ends():
             equal(listener.message(STATE), {"state": "lost", "epoch": second["epoch"], "machine": second["machine"]})
 
 
+@test("a host whose own will came connects again, with a higher number, so that hubs take it for ready")
+def own_will():
+    with Broker() as broker, Daemon(CONFIGURATION) as daemon, broker.listener() as listener:
+        with Bridge(daemon, section(broker)):
+            ready = listener.message(STATE, state="ready")
+            will = {"state": "lost", "epoch": ready["epoch"], "machine": ready["machine"]}
+            broker.publish(STATE, will)
+            equal(listener.message(STATE, state="lost"), will)
+            assert listener.message(STATE, state="ready")["epoch"] > ready["epoch"]
+
+
 @test("a broker that was restarted and has forgotten everything is told again")
 def broker_restarts():
     with Broker() as broker, Daemon(CONFIGURATION) as daemon:
