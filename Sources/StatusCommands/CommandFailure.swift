@@ -128,6 +128,9 @@ struct CommandFailure: Error {
         case .isConfigured(let server, let file):
             let (server, file) = (visible(server), visible(file))
             return "cannot forget \(server): it is configured in \(file); remove it there and run “statusctl reload”"
+        case .isFollowed(let server, let host):
+            let (server, host) = (visible(server), visible(host))
+            return "cannot forget \(server), which is followed; if \(host) is gone, run “statusd-mqtt --remove \(host)”"
         case .nothingSelected:
             return "no server is selected; run “statusctl select NAME”, or give a server name"
         case .invalidStatus(let reason): return "cannot post the status: \(visible(reason))"

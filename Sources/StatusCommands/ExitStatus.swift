@@ -52,7 +52,7 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
             case .reloadFailed: .invalidConfiguration
             case .service(.permissionDenied): .permissionDenied
             case .connection(let error): ExitStatus(error.code)
-            case .isConfigured, .refreshFailed, .invalidStatus, .historyUnavailable, .invalidSilence,
+            case .isConfigured, .isFollowed, .refreshFailed, .invalidStatus, .historyUnavailable, .invalidSilence,
                 .noSuchReceiver, .limitReached, .otherMachine, .reportRefused, .service, .other, .cancelled:
                 .failed
             }

@@ -34,6 +34,12 @@ struct MQTTReader {
                     .warning, at: reader.origin(of: node),
                     reason: "“mqtt” publishes nothing and follows nothing; add “follow”, or remove “publish: false”"))
         }
+        if let own = settings.hostName, settings.follow.contains(where: { $0.host == own.rawValue }) {
+            problems.append(
+                Problem(
+                    .warning, at: reader.origin(of: node),
+                    reason: "“follow” names this host, \(own), whose servers are never followed; remove it there"))
+        }
         return settings
     }
 
@@ -47,7 +53,7 @@ struct MQTTReader {
         case "follow": settings.follow = try readFollowed(value)
         case "user": settings.user = try readUser(value)
         case "discovery": settings.discovery = try readDiscovery(value)
-        default: problems.append(reader.unknown(key, among: Self.keys, within: "mqtt"))
+        default: throw reader.unknown(key, among: Self.keys, within: "mqtt")
         }
     }
 

@@ -86,7 +86,7 @@ extension Ledger {
         switch entry.report.state {
         case .ready: _ = records[place].state.take(Self.readyText, level: .ok, [], at: now.wall)
         case .lost: _ = records[place].state.take(Self.text(ofLost: entry), level: .critical, [], at: now.wall)
-        case .stopped: (records[place].state.phase, records[place].state.message) = (.failed, "statusd was stopped")
+        case .stopped: _ = records[place].state.take(Self.stoppedText, level: .unknown, [], at: now.wall)
         }
         records[place].state.isRestored = false
         if records[place].state.isLike(old) {
@@ -97,6 +97,7 @@ extension Ledger {
     }
 
     private static let readyText = StatusText(label: "ready")
+    private static let stoppedText = StatusText(label: "stopped: statusd does not run there")
 
     private static func text(ofLost entry: HostTable.Entry) -> StatusText {
         switch (entry.isOwn, entry.isOver) {
@@ -255,7 +256,7 @@ extension Ledger {
             records[place].report = ServerReport(silence: state.silence)
         } else {
             let wasLost = state.status?.level == .critical
-            hosts.entries[host]?.report.state = state.phase == .failed ? .stopped : wasLost ? .lost : .ready
+            hosts.entries[host]?.report.state = state.status?.level == .unknown ? .stopped : wasLost ? .lost : .ready
             hosts.entries[host]?.since = state.status?.changedAt ?? now.wall
         }
     }

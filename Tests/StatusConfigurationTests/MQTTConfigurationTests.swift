@@ -90,17 +90,16 @@ import Testing
         #expect(problem?.reason.contains("secret") == false)
     }
 
-    @Test("an unknown key is an error, and the rest of the section applies")
+    @Test("an unknown key disables the file, because the host could publish under another name")
     func unknownKey() throws {
-        let loaded = try load("{ broker: mqtt://a, brokers: b }")
-        #expect(loaded.problems.map(\.severity) == [.error])
-        #expect(loaded.problems.first?.reason == "unknown key “brokers” in “mqtt”; did you mean “broker”?")
-        #expect(loaded.configuration.mqtt?.brokers.count == 1)
+        let problem = #expect(throws: Problem.self) { try load("{ broker: mqtt://a, brokers: b }") }
+        #expect(problem?.reason == "unknown key “brokers” in “mqtt”; did you mean “broker”?")
     }
 
     @Test("a section that does nothing, or that replaces another one, is a warning")
     func warnings() throws {
         #expect(try load("{ broker: mqtt://a, publish: false }").problems.map(\.severity) == [.warning])
+        #expect(try load("{ broker: mqtt://a, host: a, follow: [a, b] }").problems.map(\.severity) == [.warning])
         try folder.write("mqtt: { broker: mqtt://b }\n", to: "conf.d/b.yaml")
         let loaded = try load("{ broker: mqtt://a }")
         #expect(loaded.problems.map(\.severity) == [.warning])

@@ -13,7 +13,7 @@ enum HostsCommand {
         if terminal.isJSON {
             terminal.json(reply)
         } else if reply.hosts.isEmpty {
-            terminal.note("no other host is followed; see “follow” in statusd-mqtt(8)")
+            terminal.note("no other host is followed; see “follow” in statusd.yaml(5), and whether statusd-mqtt runs")
         } else {
             for line in lines(reply.hosts, terminal) { terminal.line(line) }
         }

@@ -79,7 +79,9 @@ struct ServerFilter: Sendable {
     private static let origin = Option<ServerName?>(
         "of", value: "HOST", help: "Only servers of this other host, which are named NAME@HOST.", default: nil
     ) { text throws(InvalidValue) in
-        guard let host = ServerName(text) else { throw InvalidValue(ServerName.rule) }
+        guard let host = ServerName(text), host.isHost else {
+            throw InvalidValue("must be the name of one host, such as web1")
+        }
         return host
     }
     private static let selected = Flag("selected", help: "Only the selected server.")

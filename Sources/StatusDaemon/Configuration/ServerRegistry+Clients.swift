@@ -60,8 +60,10 @@ extension ServerRegistry {
         if let leftovers = servers.leftovers, leftovers.sources[name] != nil, let file = leftovers.file {
             throw MonitorError.isConfigured(server: name.rawValue, file: file)
         }
-        let isOfOther = (try? monitor.state(of: name))?.isOfOtherHost == true
-        guard servers.unconfigured.remove(name) != nil || isOfOther else { throw LedgerError.noSuchServer(name) }
+        if (try? monitor.state(of: name))?.isOfOtherHost == true {
+            throw MonitorError.isFollowed(server: name.rawValue, host: (name.host ?? name).rawValue)
+        }
+        guard servers.unconfigured.remove(name) != nil else { throw LedgerError.noSuchServer(name) }
         // The configured server is selected again if it comes back.
         if name == configuration.select, (try? monitor.selectedState().name) == name { servers.hasSelected = false }
         sources.remove(name, by: caller)

@@ -5,6 +5,7 @@ import json
 import time
 
 from . import mqtt
+from .checker import LEVELS
 
 FAULTS = {
     "order": "an older state replaces a newer one",
@@ -72,9 +73,7 @@ class ModelHub:
             shown.append(made)
         for host, state in self.hosts.items():
             made = {"name": host, "source": "mqtt", "phase": "loaded", "stale": False, "refreshable": False}
-            made["status"] = {"level": "ok" if state["state"] == "ready" else "critical", "text": state["state"]}
-            if state["state"] == "stopped":
-                made.update(phase="failed", status=None)
+            made["status"] = {"level": LEVELS[state["state"]], "text": state["state"]}
             shown.append(made)
         self.spoil([server for server in shown if server.get("status") and "@" in server["name"]], shown)
         return shown

@@ -43,6 +43,8 @@ def followed():
         contains(daemon.done("list"), "db@web1", "slow", "web1", "ready")
         contains(one_sentence(daemon.ctl("refresh", "db@web1"), 5), "db@web1")
         contains(one_sentence(daemon.ctl("post", "db@web1", "mine"), 1), "the status of db@web1 comes from mqtt")
+        for name in ("db@web1", "web1"):
+            contains(one_sentence(daemon.ctl("forget", name), 1), f"cannot forget {name}", "statusd-mqtt --remove web1")
         with daemon.connect() as connection:
             events = connection.watch(server="db@web1")
             next(events)
@@ -55,6 +57,10 @@ def followed():
         report_host(reporter, "lost")
         contains(daemon.ctl("status", "db@web1").out, "up", "stale")
         contains(daemon.done("hosts"), "lost")
+        report_host(reporter, epoch=2)
+        report_host(reporter, "stopped", epoch=2)
+        contains(daemon.done("list"), "stopped: statusd does not run there  unknown")
+        report_host(reporter, "lost", epoch=3)
         equal([(host["name"], host["state"], host["servers"], host["worst"])
                for host in json.loads(daemon.done("hosts", "--json"))["hosts"]], [("web1", "lost", 1, "unknown")])
 
