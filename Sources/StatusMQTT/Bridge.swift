@@ -82,7 +82,7 @@ final class Bridge {
         mustTell = false
         let follows = !settings.mqtt.follow.isEmpty
         let sentence = report.sentence(
-            published: publisher?.publishedCount, followed: follows ? subscriber?.readyHosts.count : nil,
+            published: publisher?.publishedCount, followed: follows ? subscriber?.readyHosts : nil,
             isDaemonPresent: daemon.client != nil)
         guard sentence != status else { return }
         status = sentence

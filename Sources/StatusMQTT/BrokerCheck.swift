@@ -13,16 +13,16 @@ struct BrokerCheck {
 
     /// Checks all brokers; returns the exit status.
     func run() async -> Int32 {
-        var isFine = true
+        var status: Int32 = 0
         for broker in settings.mqtt.brokers {
             do throws(ConnectionFailure) {
-                if try await !check(broker) { isFine = false }
+                if try await !check(broker) { status = max(status, 1) }
             } catch {
                 print("\(broker): \(error)")
-                isFine = false
+                status = max(status, error.code == .credentials ? 78 : 1)
             }
         }
-        return isFine ? 0 : 1
+        return status
     }
 
     private func check(_ broker: MQTTBroker) async throws(ConnectionFailure) -> Bool {
@@ -36,12 +36,36 @@ struct BrokerCheck {
             (publishes ? [Topic.filter(host: settings.host)] : []) + FollowReader.filters(for: settings.mqtt.follow)
         let granted = filters.isEmpty ? [] : try await visit.subscribe(filters)
         for (filter, isGranted) in zip(filters, granted) {
-            print("\(broker): \(isGranted ? "permits" : "does not permit") the subscription to \(filter)")
+            print("\(broker): \(isGranted ? "grants" : "does not grant") the subscription to \(filter)")
         }
+        if !settings.mqtt.follow.isEmpty { print("\(broker): \(Self.sentence(await hosts(visit)))") }
         if publishes {
             print("\(broker): whether it permits publishing cannot be known without publishing")
         }
         await visit.end()
         return granted.count == filters.count && !granted.contains(false)
     }
+
+    /// The hosts of which the broker shows something.
+    private func hosts(_ visit: BrokerVisit) async -> Set<ServerName> {
+        var reader = FollowReader(settings.mqtt.follow, own: settings.host)
+        var hosts: Set<ServerName> = []
+        while let event = await visit.next(within: Self.quietTime) {
+            guard case .message(let message) = event, let topic = Topic(message.topic) else { continue }
+            let outcome = reader.read(message, topic, now: .zero, wall: .now)
+            if case .report(let report) = outcome { hosts.insert(report.host) }
+        }
+        return hosts
+    }
+
+    private static func sentence(_ hosts: Set<ServerName>) -> String {
+        switch hosts.count {
+        case 0: "shows no host that is followed: none has published, or this user may not read"
+        case 1: "shows 1 host that is followed"
+        default: "shows \(hosts.count) hosts that are followed"
+        }
+    }
+
+    /// After so long without a message that the broker keeps, it has sent all of them.
+    private static let quietTime = Duration.seconds(1)
 }

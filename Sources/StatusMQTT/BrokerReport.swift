@@ -15,6 +15,10 @@ final class BrokerReport {
     private var sessions: [Purpose: MQTTSessionInfo] = [:]
     /// Whether the journal says that there is no connection, or nothing yet.
     private var mustSayConnected = true
+    /// Ends when connections that had failed have lasted.
+    private var timer: TimerSource?
+    /// A broker that ends each connection at once does not count as connected.
+    private static let longEnough = Duration.seconds(5)
     /// Why a connection ended last; nil while all is well.
     private var failure: String?
     /// The reasons that were logged since all was well.
@@ -25,6 +29,7 @@ final class BrokerReport {
     init(_ logger: Logger, _ purposes: Set<Purpose>) {
         (self.logger, self.purposes) = (logger, purposes)
         limiter = LogLimiter(logger, .warning, burst: 3, interval: .seconds(300))
+        timer = try? TimerSource(accuracy: .milliseconds(250)) { [weak self] in self?.sayConnected() }
     }
 
     /// Whether all connections are up.
@@ -35,12 +40,10 @@ final class BrokerReport {
         case .connected(let info):
             sessions[purpose] = info
             guard isConnected else { return }
-            (failure, said) = (nil, [])
-            guard mustSayConnected else { return }
-            mustSayConnected = false
-            logger.info("connected to \(info.broker.authority) (\(info.version))")
+            if failure == nil { sayConnected() } else { timer?.schedule(after: Self.longEnough) }
         case .ended(let reason, _):
             sessions[purpose] = nil
+            timer?.stop()
             // An older version of the protocol is tried at once.
             if reason.code == .wanted || reason.code == .version { return }
             failure = reason.description
@@ -49,6 +52,13 @@ final class BrokerReport {
             if limiter.log("\(reason)", about: "broker") { mustSayConnected = true }
         default: break
         }
+    }
+
+    private func sayConnected() {
+        (failure, said) = (nil, [])
+        guard mustSayConnected, let info = sessions.first?.value else { return }
+        mustSayConnected = false
+        logger.info("connected to \(info.broker.authority) (\(info.version))")
     }
 
     /// A sentence for the service manager.

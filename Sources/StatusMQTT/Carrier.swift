@@ -35,8 +35,10 @@ final class Carrier {
         } away: { reason in
             if isAway { return }
             isAway = true
-            logger.warning("statusd is away: \(reason)")
-            ServiceManager.notify(.status("waiting for statusd: \(reason)"))
+            // The interface wraps why a connection failed.
+            let sentence = if case MonitorError.connection(let error) = reason { "\(error)" } else { "\(reason)" }
+            logger.warning("statusd is away: \(sentence)")
+            ServiceManager.notify(.status("waiting for statusd: \(sentence)"))
             bridge?.daemonChanged()
         }
     }

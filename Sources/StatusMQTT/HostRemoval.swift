@@ -41,13 +41,18 @@ struct HostRemoval {
             switch event {
             case .message(let message) where message.isRetained && !message.payload.isEmpty:
                 topics.insert(message.topic)
-                if message.topic == Topic.presence(host: host).text, Presence.read(message.payload)?.state == .ready {
+                let isPresence = message.topic == Topic.presence(host: host).text
+                if isPresence, Presence.read(message.payload, at: .now)?.state == .ready {
                     fail("\(host) is ready; stop its statusd-mqtt first, or wait until it is lost")
                     return 1
                 }
             case .ended(let failure, _): throw failure
             default: break
             }
+        }
+        guard !topics.isEmpty else {
+            fail("the broker shows nothing of \(host): there is nothing, or this user may not read it")
+            return 1
         }
         return try await empty(topics, visit)
     }

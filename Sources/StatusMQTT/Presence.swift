@@ -72,9 +72,12 @@ extension Presence: JSONReadable, JSONWritable {
     }
 
     /// Reads the payload of a message; nil if it is invalid or too long.
-    static func read(_ payload: [UInt8]) -> Presence? {
-        guard payload.count <= longestPayload else { return nil }
-        return try? JSONReader.read(payload) { reader throws(JSONError) in try Presence(from: &reader) }
+    static func read(_ payload: [UInt8], at wall: Timestamp) -> Presence? {
+        guard payload.count <= longestPayload,
+            let presence = try? JSONReader.read(payload, { reader throws(JSONError) in try Presence(from: &reader) }),
+            EpochCounter.isPlausible(presence.epoch, at: wall)
+        else { return nil }
+        return presence
     }
 
     var payload: [UInt8] {

@@ -29,6 +29,12 @@ enum Topic: Equatable, Sendable {
         }
     }
 
+    var host: String {
+        switch self {
+        case .presence(let host), .claim(let host), .server(let host, _): host
+        }
+    }
+
     var text: String {
         switch self {
         case .presence(let host): "\(Self.beginning)\(host)/$state"

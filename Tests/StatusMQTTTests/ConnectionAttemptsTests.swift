@@ -73,9 +73,9 @@ import Testing
         let broker = try brokers("mq1.example")[0]
         let closed = ConnectionFailure.closed(broker, .three, hasAnswered: true, isAtDot: true)
         #expect(closed.description.contains("if it is nats-server, it must be version 2.10"))
-        #expect(ConnectionFailure.refused(132, by: broker, .five, user: nil).code == .version)
-        #expect(
-            ConnectionFailure.refused(5, by: broker, .three, user: "web\u{1b}1").description.contains(#"web\u{1b}1"#))
+        #expect(ConnectionFailure.refused(132, by: broker, .five, MQTTLogin()).code == .version)
+        let failure = ConnectionFailure.refused(5, by: broker, .three, MQTTLogin(user: "web\u{1b}1"))
+        #expect(failure.description.contains(#"web\u{1b}1"#))
         #expect(ConnectionFailure.disconnected(142, by: broker, reason: "").code == .takenOver)
         #expect(ConnectionFailure.tls(broker, ["OpenSSL Error[0]: certificate verify failed"]).code == .untrusted)
     }

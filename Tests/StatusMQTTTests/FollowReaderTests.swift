@@ -94,11 +94,17 @@ import Testing
         arguments: [
             ("$state", "{}"), ("$state", #"{"state":"ready","epoch":1,"machine":"x"}"#),
             ("$state", "\u{ff}{"), ("db", "[]"), ("db", #"{"name":"db","source":"a","phase":"empty"}"#),
-            ("db", #"{"epoch":1,"name":"web","source":"a","phase":"empty"}"#),
+            ("db", #"{"epoch":1,"name":"web","source":"a","phase":"empty","revision":1}"#),
+            ("db", #"{"epoch":-1,"name":"db","source":"a","phase":"empty","revision":1}"#),
+            ("db", #"{"epoch":9223372036854775807,"name":"db","source":"a","phase":"empty","revision":1}"#),
+            (
+                "$state",
+                #"{"state":"ready","epoch":9223372036854775807,"machine":"00000000000000000000000000000000"}"#
+            ),
             (
                 "db",
-                #"{"epoch":1,"name":"db","source":"a","phase":"empty","x":""# + String(repeating: "a", count: 32 * 1024)
-                    + "\"}"
+                #"{"epoch":1,"name":"db","source":"a","phase":"empty","revision":1,"x":""#
+                    + String(repeating: "a", count: 32 * 1024) + "\"}"
             ),
         ])
     func refused(leaf: String, payload: String) throws {
@@ -125,5 +131,19 @@ import Testing
         #expect(reader.takeRecovered(now: .seconds(21)) == ["web2"])
         #expect(reader.takeRecovered(now: .seconds(40)) == [])
         #expect(try read(&reader, "statusd/1/web2/db", server, now: .seconds(22)) != .limited(host: "web2"))
+    }
+
+    @Test("hosts that were read once and are quiet take no room from new ones")
+    func manyHosts() throws {
+        var reader = try reader("*")
+        for number in 0..<65_536 { _ = try read(&reader, "statusd/1/invented\(number)/$state", "invalid") }
+        guard case .refused? = try read(&reader, "statusd/1/web2/$state", ready) else {
+            Issue.record("there is room without end")
+            return
+        }
+        guard case .report? = try read(&reader, "statusd/1/web2/$state", ready, now: .seconds(2)) else {
+            Issue.record("no room for a new host")
+            return
+        }
     }
 }

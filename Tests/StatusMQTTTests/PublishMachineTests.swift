@@ -20,8 +20,10 @@ import Varlink
         return state
     }
 
-    private func event(_ kind: EventKind, _ server: ServerState? = nil, servers: [ServerState]? = nil) -> Event {
-        Event(kind: kind, cursor: Cursor(epoch: .none, revision: 1), server: server, servers: servers)
+    private func event(
+        _ kind: EventKind, _ server: ServerState? = nil, servers: [ServerState]? = nil, revision: Int = 1
+    ) -> Event {
+        Event(kind: kind, cursor: Cursor(epoch: .none, revision: revision), server: server, servers: servers)
     }
 
     private func machine(_ patterns: [String] = ["*"], kept: [String] = [], discovery: Discovery? = nil) throws
@@ -121,5 +123,19 @@ import Varlink
         machine.take(event(.removed, try state("db")))
         _ = machine.next()
         #expect(machine.next().map { String(decoding: $0.payload, as: UTF8.self).contains("web\":") } == false)
+    }
+
+    @Test("a message of another client is told from what this connection has published")
+    func foreign() throws {
+        var machine = try machine()
+        let (db, other) = (try #require(ServerName("db")), try #require(ServerName("other")))
+        #expect(!machine.isOvertaken(by: nil, for: db), "before the first snapshot")
+        machine.take(event(.snapshot, servers: [try state("db", revision: 3)], revision: 5))
+        for (epoch, revision, isForeign) in [(7, 5, false), (6, 99, false), (7, 6, true), (8, 1, true)] {
+            let version = StateVersion(epoch: epoch, revision: revision)
+            #expect(machine.isOvertaken(by: version, for: db) == isForeign, "\(version)")
+            #expect(!machine.isOvertaken(by: version, for: other))
+        }
+        #expect(machine.isOvertaken(by: nil, for: db), "it is invalid")
     }
 }

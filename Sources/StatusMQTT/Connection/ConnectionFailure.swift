@@ -22,7 +22,7 @@ struct ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
         case takenOver
         /// The connection was lost.
         case lost
-        /// A file for TLS cannot be used.
+        /// The files for TLS cannot be used together.
         case credentials
         /// This program ended the connection.
         case wanted
@@ -32,6 +32,8 @@ struct ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
     let description: String
 
     init(_ code: Code, _ description: String) { (self.code, self.description) = (code, description) }
+
+    static let wanted = Self(.wanted, "disconnected")
 
     /// No answer to CONNECT came.
     static func noAnswer(_ broker: MQTTBroker) -> Self {
@@ -49,9 +51,11 @@ struct ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     /// The broker has answered CONNECT with a code.
-    static func refused(_ code: Int32, by broker: MQTTBroker, _ version: MQTTVersion, user: String?) -> Self {
+    static func refused(_ code: Int32, by broker: MQTTBroker, _ version: MQTTVersion, _ login: MQTTLogin) -> Self {
         let place = broker.authority
-        let who = user.map { "user “\(VisibleText.escape($0))”" } ?? "a connection without a user"
+        let password = login.password == nil ? " without a password" : ""
+        let who =
+            login.user.map { "user “\(VisibleText.escape($0))”\(password)" } ?? "a connection without a user"
         switch (version, code) {
         case (.three, 1), (.five, 1), (.five, 132):
             return Self(.version, "\(place) does not speak \(version)")
@@ -60,8 +64,12 @@ struct ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
                 .unauthorized,
                 "\(place) refuses \(who): wrong user or password; see “user” in statusd.yaml(5), and the credential "
                     + "mqtt.password")
+        // mosquitto also says this of a wrong password.
         case (.three, 5), (.five, 135):
-            return Self(.unauthorized, "\(place) refuses \(who): not authorised; check the broker's list of users")
+            return Self(
+                .unauthorized,
+                "\(place) refuses \(who): not authorised; see “user” in statusd.yaml(5), the credential mqtt.password, "
+                    + "and the broker's list of users")
         case (.three, 2), (.five, 133): return Self(.lost, "\(place) does not accept the client ID")
         case (.three, 3), (.five, 136), (.five, 137): return Self(.lost, "\(place) is not available now")
         case (.five, 138): return Self(.unauthorized, "\(place) has banned \(who)")
@@ -88,8 +96,18 @@ struct ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
                 .unauthorized,
                 "\(place) requires a client certificate; put it into the credentials mqtt.certificate and mqtt.key")
         }
-        if errors.contains(where: { $0.contains("wrong version number") }) {
+        let isPlain = errors.contains { $0.contains("wrong version number") || $0.contains("unexpected eof") }
+        if isPlain || errors.isEmpty {
             return Self(.untrusted, "\(place) does not speak TLS there; use its port for TLS, or mqtt://")
+        }
+        if errors.contains(where: { $0.contains("CA certificates") }) {
+            return Self(.credentials, "cannot use the credential mqtt.ca, which must have certificates in PEM format")
+        }
+        if errors.contains(where: { $0.contains("lient certificate") || $0.contains("lient key") }) {
+            return Self(
+                .credentials,
+                "cannot use the credentials mqtt.certificate and mqtt.key, which must be a certificate and its key "
+                    + "without a passphrase, in PEM format")
         }
         let reason = errors.last.map { ": \(VisibleText.excerpt($0, bytes: 200))" } ?? ""
         return Self(.untrusted, "no TLS with \(place)\(reason)")
@@ -110,7 +128,8 @@ struct ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
             )
         }
         guard hasAnswered else {
-            return Self(.closedAtOnce, "\(place) closes the connection without an answer to \(version)")
+            let advice = broker.usesTLS ? "" : "; if this is its port for TLS, write mqtts://"
+            return Self(.closedAtOnce, "\(place) closes the connection without an answer to \(version)\(advice)")
         }
         return Self(.lost, "\(place) has closed the connection")
     }

@@ -60,8 +60,8 @@ final class MQTTConnection {
 
     func unsubscribe(_ filters: [String]) { if !filters.isEmpty { send(.unsubscribe(filters)) } }
 
-    /// Disconnects without the will, and connects again at once.
-    func reconnect() { send(.reconnect) }
+    /// Disconnects without the will, and connects again: at once, unless it is because of a failure.
+    func reconnect(because reason: ConnectionFailure = .wanted) { send(.reconnect(reason)) }
 
     private func send(_ command: MQTTCommand) { if let session { mailbox.send(command, to: session.number) } }
 

@@ -42,10 +42,27 @@ struct MQTTLogin: Sendable {
             let (found, missing) = login.key == nil ? ("certificate", "key") : ("key", "certificate")
             throw Invalid(description: "the credential mqtt.\(found) also needs mqtt.\(missing)")
         }
+        try check(login.authorities, "ca", for: "CERTIFICATE-----", "certificates")
+        try check(login.certificate, "certificate", for: "CERTIFICATE-----", "a certificate")
+        try check(login.key, "key", for: "PRIVATE KEY-----", "a key")
         guard let file = try path("password") else { return login }
         login.password = try text(of: file)
         if user == nil { throw Invalid(description: "the credential mqtt.password needs “user” below “mqtt”") }
         return login
+    }
+
+    /// Throws if a file is none in PEM format, as far as one can see.
+    private static func check(
+        _ path: String?, _ name: String, for ending: String, _ content: String
+    ) throws(Invalid) {
+        guard let path, let file = fopen(path, "re") else { return }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 1024)
+        while fgets(&line, Int32(line.count), file) != nil {
+            let text = String(decoding: line.prefix { $0 >= 0x20 }.map { UInt8($0) }, as: UTF8.self)
+            if text.hasPrefix("-----BEGIN "), text.hasSuffix(ending) { return }
+        }
+        throw Invalid(description: "the credential mqtt.\(name) must have \(content) in PEM format")
     }
 
     /// The first line of a file: editors end it with a line feed, which is no part of the password.

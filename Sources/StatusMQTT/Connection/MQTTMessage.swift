@@ -12,6 +12,9 @@ struct OutgoingMessage: Sendable, Equatable {
 
 /// A message from the broker, whose text nothing has checked.
 struct IncomingMessage: Sendable {
+    /// A longer payload is cut, which is too long for every reader.
+    static let longestPayload = FollowReader.longestState + 1
+
     var topic: String
     var payload: [UInt8]
     /// Whether it was sent before the subscription, and kept by the broker.
@@ -53,6 +56,6 @@ enum MQTTCommand: Sendable {
     case publish(OutgoingMessage)
     case subscribe([String])
     case unsubscribe([String])
-    /// Disconnect cleanly, and connect again.
-    case reconnect
+    /// Disconnect cleanly for this reason, and connect again.
+    case reconnect(ConnectionFailure)
 }

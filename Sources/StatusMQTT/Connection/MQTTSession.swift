@@ -22,6 +22,8 @@ final class MQTTSession {
     private static let farewellTime: UInt64 = 500_000_000
     /// How often libmosquitto checks whether it must send a ping, in milliseconds.
     private static let checkTime: Int32 = 2500
+    /// The broker leaves out longer packets (MQTT 5); libmosquitto would read them whole, up to 256 MiB.
+    private static let longestPacket: UInt32 = 1024 * 1024
     /// How many packets are read before commands are carried out.
     private static let packetsPerTurn = 64
 
@@ -72,7 +74,16 @@ final class MQTTSession {
             }
         }
         setCallbacks(handle)
+        if info.version == .five { limitPackets() }
         if info.broker.usesTLS { try setUpTLS() }
+    }
+
+    private func limitPackets() {
+        var properties: OpaquePointer?
+        mosquitto_property_add_int32(&properties, Int32(MQTT_PROP_MAXIMUM_PACKET_SIZE.rawValue), Self.longestPacket)
+        // Only this function takes properties, and it blocks. Without a host, it keeps them for the other function.
+        mosquitto_connect_bind_v5(handle, nil, 0, 0, nil, properties)
+        mosquitto_property_free_all(&properties)
     }
 
     deinit { mosquitto_destroy(handle) }
@@ -97,7 +108,7 @@ final class MQTTSession {
         let deadline = nanoseconds(of: CLOCK_MONOTONIC) + Self.greetingTime
         while phase != .ended {
             let orders = mailbox.takeOrders()
-            if let stop = orders.stop, !leave(stop) { return wanted }
+            if let stop = orders.stop, !leave(stop) { return .wanted }
             // Nothing may come after the last message.
             if phase == .up, orders.stop == nil { orders.commands.forEach(carryOut) }
             if phase != .up, nanoseconds(of: CLOCK_MONOTONIC) > deadline { return .noAnswer(info.broker) }
@@ -106,8 +117,6 @@ final class MQTTSession {
         }
         return failure ?? .closed(info.broker, info.version, hasAnswered: beginning != nil, isAtDot: isAtDot)
     }
-
-    private var wanted: ConnectionFailure { ConnectionFailure(.wanted, "disconnected") }
 
     /// Waits for the socket and for orders, and reads and writes.
     private func wait(_ mailbox: MQTTMailbox, mayRead: Bool) {
@@ -206,8 +215,8 @@ final class MQTTSession {
             withFilters(filters) { mosquitto_subscribe_multiple(handle, nil, $0, $1, 0, 0, nil) }
         case .unsubscribe(let filters):
             withFilters(filters) { mosquitto_unsubscribe_multiple(handle, nil, $0, $1, nil) }
-        case .reconnect:
-            failure = wanted
+        case .reconnect(let reason):
+            failure = reason
             mosquitto_disconnect(handle)
         }
     }
@@ -242,7 +251,7 @@ final class MQTTSession {
         guard phase == .up else { return false }
         let now = nanoseconds(of: CLOCK_MONOTONIC)
         if farewell == nil {
-            failure = wanted
+            failure = .wanted
             let id = stop.farewell.map(publish) ?? 0
             farewell = (id, now + Self.farewellTime)
         }
@@ -257,7 +266,7 @@ final class MQTTSession {
 
     func answered(_ code: Int32) {
         guard code == 0 else {
-            failure = .refused(code, by: info.broker, info.version, user: login.user)
+            failure = .refused(code, by: info.broker, info.version, login)
             phase = .ended
             return
         }
@@ -277,7 +286,8 @@ final class MQTTSession {
 
     func received(_ message: mosquitto_message) {
         guard let topic = message.topic.flatMap({ String(validatingCString: $0) }) else { return }
-        let payload = UnsafeRawBufferPointer(start: message.payload, count: Int(max(0, message.payloadlen)))
+        let length = min(max(0, Int(message.payloadlen)), IncomingMessage.longestPayload)
+        let payload = UnsafeRawBufferPointer(start: message.payload, count: length)
         post(.message(IncomingMessage(topic: topic, payload: Array(payload), isRetained: message.retain)))
     }
 

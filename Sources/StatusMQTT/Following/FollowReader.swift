@@ -42,6 +42,8 @@ struct FollowReader {
     /// This host, whose messages are no news.
     private let own: String
     private var buckets: [String: TokenBucket] = [:]
+    /// When the hosts that were quiet may be forgotten again, to make room for others.
+    private var forgetAgainAt = Duration.zero
     /// The hosts that sent too much, and when they were last read again.
     private var limited: [String: Duration] = [:]
 
@@ -84,7 +86,7 @@ struct FollowReader {
                 patterns.contains(where: { $0.matches(server: server.rawValue, host: host) })
             else { return .ignored }
             if let outcome = limit(host, now) { return outcome }
-            return readServer(message, server, of: name)
+            return readServer(message, server, of: name, wall)
         }
     }
 
@@ -104,6 +106,7 @@ struct FollowReader {
     private static let pause = Duration.seconds(10)
 
     private mutating func limit(_ host: String, _ now: Duration) -> Outcome? {
+        if buckets.count >= Self.mostHosts, buckets[host] == nil { forgetQuietHosts(now) }
         guard buckets[host] != nil || buckets.count < Self.mostHosts else {
             return .refused(host: host, reason: "there are more than \(Self.mostHosts) hosts at the broker")
         }
@@ -114,9 +117,15 @@ struct FollowReader {
         return nil
     }
 
+    private mutating func forgetQuietHosts(_ now: Duration) {
+        guard now >= forgetAgainAt else { return }
+        forgetAgainAt = now + .seconds(1)
+        buckets = buckets.filter { !$0.value.isFull(now: now) }
+    }
+
     private func readPresence(_ message: IncomingMessage, _ host: ServerName, _ wall: Timestamp) -> Outcome {
         if message.payload.isEmpty { return .report(.host(host, nil, clockDifference: nil)) }
-        guard let presence = Presence.read(message.payload) else {
+        guard let presence = Presence.read(message.payload, at: wall) else {
             return .refused(host: host.rawValue, reason: "its $state is invalid, or longer than 4 KiB")
         }
         // What the broker kept may be of any age.
@@ -125,27 +134,20 @@ struct FollowReader {
         return .report(.host(host, presence, clockDifference: difference))
     }
 
-    private func readServer(_ message: IncomingMessage, _ name: ServerName, of host: ServerName) -> Outcome {
+    private func readServer(
+        _ message: IncomingMessage, _ name: ServerName, of host: ServerName, _ wall: Timestamp
+    ) -> Outcome {
         if message.payload.isEmpty { return .report(.server(host: host, name, epoch: 0, nil)) }
         guard message.payload.count <= Self.longestState else {
             return .refused(host: host.rawValue, reason: "\(name) is longer than 32 KiB")
         }
-        guard let epoch = Self.epoch(message.payload), let state = Self.state(message.payload), state.name == name
+        guard let version = StateVersion.read(message.payload, at: wall), let state = Self.state(message.payload),
+            state.name == name
         else { return .refused(host: host.rawValue, reason: "\(name) is no status of a server") }
         guard ServerName(name, on: host) != nil else {
             return .refused(host: host.rawValue, reason: "\(name)@\(host) is longer than 64 bytes")
         }
-        return .report(.server(host: host, name, epoch: epoch, state))
-    }
-
-    private static func epoch(_ payload: [UInt8]) -> Int? {
-        try? JSONReader.read(payload) { reader throws(JSONError) in
-            var epoch: Int?
-            try reader.object { name, reader throws(JSONError) in
-                if name == "epoch" { epoch = try reader.integer() } else { try reader.skip() }
-            }
-            return epoch
-        }
+        return .report(.server(host: host, name, epoch: version.epoch, state))
     }
 
     private static func state(_ payload: [UInt8]) -> ServerState? {

@@ -10,12 +10,14 @@ struct PassMachine {
         case subscribe
         /// Everything that exists was heard in this pass.
         case endPass
+        /// The broker has not answered; try another one.
+        case giveUp
     }
 
     private enum State {
         case disconnected
-        /// The broker has not answered the subscription.
-        case asked
+        /// The broker has not answered the subscription of this time.
+        case asked(since: Duration)
         /// The broker sends what it keeps; it began and last sent something at these times.
         case receiving(since: Duration, last: Duration)
         case resting(until: Duration)
@@ -24,6 +26,8 @@ struct PassMachine {
     /// After so long without a message that the broker keeps, it has sent all of them.
     static let quietTime = Duration.seconds(5)
     static let longestPass = Duration.seconds(120)
+    /// How long the answer may take; NATS without two of three nodes gives none.
+    static let longestWait = Duration.seconds(30)
     /// How many passes there are at first, without a rest.
     ///
     /// The daemon removes what is missing from two passes, and what it was told before the connection broke counts for
@@ -36,6 +40,8 @@ struct PassMachine {
     private var state = State.disconnected
     /// The number of passes that have ended.
     private var passes = 0
+    /// Until when hosts may come back after an absence of the broker, so that what is missing is not gone.
+    private var returnsEnd = Duration.zero
 
     /// Whether a pass runs, or the next one begins soon.
     var isActive: Bool {
@@ -47,8 +53,8 @@ struct PassMachine {
     }
 
     /// The connection was made, or the daemon must be told everything again.
-    mutating func begin() -> Action {
-        (state, passes) = (.asked, 0)
+    mutating func begin(now: Duration, returnsEnd: Duration = .zero) -> Action {
+        (state, passes, self.returnsEnd) = (.asked(since: now), 0, returnsEnd)
         return .subscribe
     }
 
@@ -71,12 +77,16 @@ struct PassMachine {
         if case .receiving(let since, let last) = state {
             let isQuiet = !isBehind && now - last >= Self.quietTime
             guard isQuiet || now - since >= Self.longestPass else { return [] }
-            actions = [.endPass]
+            if now >= returnsEnd { actions = [.endPass] }
             passes += 1
             state = .resting(until: now + rest)
         }
+        if case .asked(let since) = state, !isBehind, now - since >= Self.longestWait {
+            state = .disconnected
+            return [.giveUp]
+        }
         guard case .resting(let until) = state, now >= until else { return actions }
-        state = .asked
+        state = .asked(since: now)
         return actions + [.subscribe]
     }
 

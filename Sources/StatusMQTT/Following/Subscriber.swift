@@ -27,6 +27,8 @@ final class Subscriber {
     private static let tick = (active: Duration.seconds(1), idle: Duration.seconds(15))
     /// How long to wait for what the broker keeps of this host.
     private static let lookTime = Duration.milliseconds(500)
+    /// How long hosts may take to come back to a broker: their longest pause is 26 s.
+    private static let returnTime = Duration.seconds(30)
 
     private enum Call { case report(FollowReport), endPass }
 
@@ -41,14 +43,20 @@ final class Subscriber {
     private var reader: FollowReader
     private var passes = PassMachine()
     private var presence: OwnPresence
+    private var losses = LossHold()
+    private var wasConnected = false
+    /// Whether something was heard of this host, and of others.
+    private var hasHeard = (own: false, others: false)
+    /// Until when hosts may come back after an absence of the broker.
+    private var returnsEnd = Duration.zero
     /// The filters that were subscribed to only to read hosts again.
     private var repeated: [String] = []
     private var calls: Deque<Call> = []
     private var unanswered = 0
     private var timer: TimerSource?
     private var lookTimer: TimerSource?
-    /// The hosts that are ready, by what they say.
-    private(set) var readyHosts: Set<ServerName> = []
+    /// The number of hosts that are ready, by what they say.
+    var readyHosts: Int { losses.readyHosts.count }
 
     init(
         _ settings: Settings, daemon: DaemonLink, publisher: Publisher?, logger: Logger,
@@ -85,6 +93,8 @@ final class Subscriber {
     private func take(_ event: MQTTEvent) {
         switch event {
         case .connected:
+            if wasConnected { returnsEnd = Self.now + Self.returnTime }
+            wasConnected = true
             presence.connected(now: Self.now, wall: Timestamp.now)
             tellPresence()
             beginPasses()
@@ -104,6 +114,7 @@ final class Subscriber {
             presence.disconnected(now: Self.now)
             timer?.schedule(after: Self.tick.active)
             passes.disconnected()
+            losses.disconnected()
             lookTimer?.stop()
             calls.removeAll { if case .endPass = $0 { true } else { false } }
         case .published: break
@@ -114,6 +125,7 @@ final class Subscriber {
     private func take(_ message: IncomingMessage) {
         if message.isRetained { passes.heardKept(now: Self.now) }
         guard let topic = Topic(message.topic) else { return }
+        if topic.host == settings.own { hasHeard.own = true }
         switch topic {
         case .presence(let host) where host == settings.own: publisher?.heardPresence(message.payload)
         case .claim(let host) where host == settings.own: publisher?.heardClaim(message.payload)
@@ -125,9 +137,12 @@ final class Subscriber {
     private func follow(_ message: IncomingMessage, _ topic: Topic) {
         switch reader.read(message, topic, now: Self.now, wall: Timestamp.now) {
         case .report(let report):
-            note(report)
-            calls.append(.report(report))
-            makeCalls()
+            hasHeard.others = true
+            if let report = losses.take(report, now: Self.now, returnsEnd: returnsEnd) {
+                tell(report)
+            } else {
+                timer?.schedule(after: Self.tick.active)
+            }
         case .ignored: break
         case .refused(let host, let reason): limiter.log("\(host): \(reason); the message is dropped", about: host)
         case .limited(let host):
@@ -135,17 +150,18 @@ final class Subscriber {
         }
     }
 
-    private func note(_ report: FollowReport) {
-        guard case .host(let host, let presence, _) = report else { return }
-        if presence?.state == .ready { readyHosts.insert(host) } else { readyHosts.remove(host) }
+    private func tell(_ report: FollowReport) {
+        calls.append(.report(report))
+        makeCalls()
     }
 
     private func ticks() {
         let now = Self.now
         tellPresence()
+        losses.takeDue(now: now).forEach(tell)
         readAgain(reader.takeRecovered(now: now))
         carryOut(passes.tick(now: now, isBehind: !calls.isEmpty || unanswered > 0 || reader.hasLimited))
-        let mustLookSoon = passes.isActive || reader.hasLimited || presence.isWaiting
+        let mustLookSoon = passes.isActive || reader.hasLimited || presence.isWaiting || !losses.isEmpty
         timer?.schedule(after: mustLookSoon ? Self.tick.active : Self.tick.idle)
     }
 
@@ -158,7 +174,7 @@ final class Subscriber {
     }
 
     private func beginPasses() {
-        carryOut([passes.begin()])
+        carryOut([passes.begin(now: Self.now, returnsEnd: returnsEnd)])
         timer?.schedule(after: Self.tick.active)
     }
 
@@ -167,20 +183,41 @@ final class Subscriber {
         guard !settings.follow.isEmpty, daemon.client != nil, let host = ServerName(settings.own),
             let presence = presence.take(now: Self.now, wall: Timestamp.now)
         else { return }
-        calls.append(.report(.host(host, presence, clockDifference: 0)))
-        makeCalls()
+        tell(.host(host, presence, clockDifference: 0))
     }
 
     private func carryOut(_ actions: [PassMachine.Action]) {
         for action in actions {
             switch action {
             case .subscribe: connection?.subscribe(filters)
-            case .endPass where settings.follow.isEmpty: break
+            case .giveUp:
+                if let session = connection?.session { connection?.reconnect(because: .silent(session.broker)) }
+            case .endPass where settings.follow.isEmpty: sayWhatIsMissing()
             case .endPass:
+                sayWhatIsMissing()
                 calls.append(.endPass)
                 makeCalls()
             }
         }
+    }
+
+    /// Some brokers, such as mosquitto, grant subscriptions to users who may read nothing.
+    private func sayWhatIsMissing() {
+        if publisher?.publishedCount != nil, !hasHeard.own {
+            limiter.log(
+                """
+                the broker shows nothing of statusd/1/\(settings.own); it must permit this host to write and to read \
+                there, see statusd-mqtt(8)
+                """, about: "own")
+        }
+        if !settings.follow.isEmpty, !hasHeard.others {
+            limiter.log(
+                """
+                the broker shows no host that is followed: none has published, or it does not permit this host to \
+                read, see statusd-mqtt(8)
+                """, about: "others")
+        }
+        hasHeard = (true, true)
     }
 
     // MARK: The daemon

@@ -22,7 +22,10 @@ struct TokenBucket {
     }
 
     /// Whether there is room for all servers of the host again.
-    mutating func isHalfFull(now: Duration) -> Bool {
-        tokens + (now - filledAt) / .seconds(1) * Self.rate >= Self.burst / 2
-    }
+    func isHalfFull(now: Duration) -> Bool { count(now) >= Self.burst / 2 }
+
+    /// Whether it is like a new one.
+    func isFull(now: Duration) -> Bool { count(now) >= Self.burst }
+
+    private func count(_ now: Duration) -> Double { tokens + (now - filledAt) / .seconds(1) * Self.rate }
 }

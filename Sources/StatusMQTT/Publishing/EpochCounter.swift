@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import StatusModel
 import Synchronization
 
 /// Numbers the publishing connections of this host; each number is higher than all before it.
 ///
 /// Usually it is the time in milliseconds. The last number is kept in a file, for a clock that was set back.
 final class EpochCounter: Sendable {
-    /// A message of another client may contain any number.
-    static let highest = 1 << 60
+    /// How far a number may be ahead of the clock, in milliseconds: ten years.
+    ///
+    /// Whoever may write below a host's name may write any number there, and the host must still find a higher one.
+    private static let longestLead = 315_360_000_000
 
     private let last: Mutex<Int>
     private let path: String?
@@ -22,7 +25,7 @@ final class EpochCounter: Sendable {
     /// The number of the next connection; called on a thread that may block.
     func next() -> Int {
         let epoch = last.withLock { last in
-            last = max(last + 1, Self.now)
+            last = max(last + 1, Int(clamping: Timestamp.now.milliseconds))
             return last
         }
         if let path { Self.write(epoch, to: path) }
@@ -30,12 +33,11 @@ final class EpochCounter: Sendable {
     }
 
     /// The broker has a message with this number for this host's name.
-    func saw(_ epoch: Int) { last.withLock { $0 = max($0, min(epoch, Self.highest)) } }
+    func saw(_ epoch: Int) { last.withLock { $0 = max($0, epoch) } }
 
-    private static var now: Int {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+    /// Whether a host can have this number.
+    static func isPlausible(_ epoch: Int, at wall: Timestamp) -> Bool {
+        epoch >= 0 && epoch <= Int(clamping: wall.milliseconds) + longestLead
     }
 
     private static func read(_ path: String) -> Int? {
@@ -45,7 +47,7 @@ final class EpochCounter: Sendable {
         var bytes = [UInt8](repeating: 0, count: 32)
         let count = Glibc.read(descriptor, &bytes, bytes.count)
         let digits = bytes.prefix(max(0, count)).prefix { $0 != UInt8(ascii: "\n") }
-        return Int(String(decoding: digits, as: UTF8.self)).flatMap { (0...highest).contains($0) ? $0 : nil }
+        return Int(String(decoding: digits, as: UTF8.self)).flatMap { isPlausible($0, at: .now) ? $0 : nil }
     }
 
     /// Replaces the file; a number that cannot be kept costs nothing while the clock is right.

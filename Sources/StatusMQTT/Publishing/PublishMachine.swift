@@ -24,6 +24,8 @@ struct PublishMachine {
     private(set) var unacknowledged = 0
     private var waiting: [ServerName: Payload] = [:]
     private var order: Deque<ServerName> = []
+    /// The newest revision that the daemon has told; nil before the first snapshot.
+    private var latest: Int?
     /// The servers that are published.
     private(set) var names: Set<ServerName> = []
     /// Names that the broker has, until the first snapshot tells which of them exist.
@@ -45,6 +47,7 @@ struct PublishMachine {
 
     /// Takes an event of the daemon.
     mutating func take(_ event: Event) {
+        if event.kind == .snapshot || latest != nil { latest = event.cursor.revision }
         switch event.kind {
         case .snapshot: takeSnapshot(event.servers ?? [])
         case .removed: if let name = event.server?.name, names.contains(name) { remove(name) }
@@ -61,6 +64,12 @@ struct PublishMachine {
         } else if kept?.count ?? 0 < Self.mostLeftovers {
             kept?.insert(name)
         }
+    }
+
+    /// Whether hosts that follow take this message for a newer one than any that this connection has published.
+    func isOvertaken(by version: StateVersion?, for name: ServerName) -> Bool {
+        guard names.contains(name), let latest else { return false }
+        return version.map { $0 > StateVersion(epoch: epoch, revision: latest) } ?? true
     }
 
     /// A message was sent that is not from ``next()``.

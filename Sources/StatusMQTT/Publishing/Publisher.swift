@@ -79,7 +79,7 @@ final class Publisher {
     func looked() { carryOut(ownership.looked()) }
 
     func heardPresence(_ payload: [UInt8]) {
-        let presence = Presence.read(payload)
+        let presence = Presence.read(payload, at: .now)
         if let presence { epochs.saw(presence.epoch) }
         carryOut(ownership.heard(presence, now: .nanoseconds(Int64(nanoseconds(of: CLOCK_BOOTTIME)))))
     }
@@ -89,6 +89,16 @@ final class Publisher {
         if machine == nil, kept.count < PublishMachine.mostLeftovers { kept.insert(name) }
         machine?.heard(name)
         pump()
+        guard let machine else { return }
+        let version = StateVersion.read(payload, at: .now)
+        guard machine.isOvertaken(by: version, for: name) else { return }
+        limiter.log(
+            """
+            another client of the broker has written \(Topic.server(host: settings.host, name).text); all servers are \
+            published again; see statusd-mqtt(8) for the rights that the broker should give
+            """, about: "foreign")
+        if let version { epochs.saw(version.epoch) }
+        connection?.reconnect()
     }
 
     func heardClaim(_ payload: [UInt8]) {
@@ -118,13 +128,11 @@ final class Publisher {
         case .stay(let rival):
             let who =
                 rival.machine == settings.machine
-                ? "a second statusd-mqtt of this machine, or of a copy of it,"
-                : "another machine (\(rival.machine.prefix(8))…)"
-            limiter.log(
-                """
-                \(who) has published as \(settings.host) at the broker; this one came first and continues; give one of \
-                them another “host” below “mqtt”
-                """, about: "rival")
+                ? "a second statusd-mqtt of this machine, or of a copy of it, publishes as \(settings.host) at the "
+                    + "broker, and the two take turns"
+                : "another machine (\(rival.machine.prefix(8))…) has published as \(settings.host) at the broker; "
+                    + "this one came first and continues"
+            limiter.log("\(who); give one of them another “host” below “mqtt”", about: "rival")
             connection?.reconnect()
         }
     }
@@ -160,9 +168,11 @@ final class Publisher {
         case .published(let topic, let refusal):
             machine?.acknowledged()
             if let refusal {
+                let user = settings.connection.login.user.map { "the user “\(VisibleText.escape($0))”" } ?? "everyone"
                 limiter.log(
                     """
-                    the broker does not take \(topic): \(refusal); see statusd-mqtt(8) for the rights that it must give
+                    the broker does not take \(topic): \(refusal); it must permit \(user) to write below \
+                    statusd/1/\(settings.host), see statusd-mqtt(8), or “host” must be another name
                     """, about: "refusal")
             }
             pump()

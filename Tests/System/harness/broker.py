@@ -76,6 +76,10 @@ class Broker(Process):
         result = run("mosquitto_pub", "-h", "127.0.0.1", "-p", self.port, "-q", "1", "-r", "-t", topic, "-m", text, *arguments)
         equal(result.status, 0, result.err)
 
+    def message(self, topic):
+        """The retained message of a topic."""
+        return run("mosquitto_sub", "-h", "127.0.0.1", "-p", self.port, "-t", topic, "-C", "1", "-W", "5").out
+
     def listener(self, topic="#", *arguments):
         return Listener("mosquitto_sub", "-h", "127.0.0.1", "-p", self.port, "-t", topic, "-F", "%r %t %p", *arguments, env=environment())
 

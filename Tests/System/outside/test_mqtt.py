@@ -2,11 +2,14 @@
 """statusd-mqtt with a real mosquitto: what it publishes of one host, and when that is over."""
 
 import json
+import pathlib
+import re
 import signal
+import time
 
 from harness.attacker import need_root
 from harness.broker import Bridge, Broker
-from harness.daemon import Daemon
+from harness.daemon import Daemon, run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
 
@@ -128,10 +131,11 @@ def same_name():
             listener.message(STATE, state="ready")
             listener.message(DB)
             # The other one comes back, later than this one: it must yield, and everything is right again.
-            broker.publish(STATE, {**other, "epoch": 1 << 50, "first": 1 << 50})
-            listener.message(STATE, epoch=1 << 50)
+            higher = int(time.time() * 1000) + 10 ** 10
+            broker.publish(STATE, {**other, "epoch": higher, "first": higher})
+            listener.message(STATE, epoch=higher)
             again = listener.message(STATE, state="ready")
-            assert again["epoch"] > 1 << 50 and again["machine"] != other["machine"], again
+            assert again["epoch"] > higher and again["machine"] != other["machine"], again
             equal(listener.message(DB)["epoch"], again["epoch"])
             bridge.logs("this one came first and continues")
 
@@ -185,12 +189,68 @@ def hub():
             equal(bridge.stop(), 0)
 
 
+@test("a broker that is stopped and comes back, after the wills of all hosts, makes no host lost on a hub")
+def broker_stopped():
+    hub_settings = lambda broker: CONFIGURATION + "mqtt: " + json.dumps({"broker": broker.url, "host": "hub", "publish": False, "follow": ["web*"]}) + "\n"
+    with Broker() as broker, Daemon(CONFIGURATION) as host, Daemon(hub_settings(broker)) as daemon:
+        host.done("post", "db", "up")
+        with Bridge(daemon, None) as bridge, Bridge(host, section(broker)) as web:
+            bridge.status("following 1 host")
+            eventually(lambda: "db@web1" in daemon.done("list"))
+            with daemon.follow("watch", "--all", "--json") as stream:
+                broker.stop()
+                broker.start()
+                web.status("connected")
+                bridge.status("connected", "following 1 host")
+                host.done("post", "db", "later")
+                texts = []
+                while "later" not in texts:
+                    server = json.loads(stream.next()).get("server", {})
+                    texts.append(server.get("status", {}).get("text"))
+                    assert server.get("name") != "web1", server
+
+
+@test("a host puts right what another client writes below its name, whatever its numbers are")
+def forged():
+    follows = lambda broker: CONFIGURATION + "mqtt: " + json.dumps({"broker": broker.url, "publish": False, "follow": ["web1"]}) + "\n"
+    with Broker() as broker, Daemon(CONFIGURATION) as host, Daemon(follows(broker)) as daemon:
+        host.done("post", "db", "up")
+        with Bridge(daemon, None), Bridge(host, section(broker)) as bridge:
+            eventually(lambda: "up" in daemon.ctl("status", "db@web1").out)
+            real = json.loads(host.done("status", "db", "--json"))
+            for number, change in enumerate(({"epoch": 2 ** 63 - 1}, {"epoch": int(time.time() * 1000) + 10 ** 10},
+                                             {"epoch": None, "revision": 2 ** 62})):
+                epoch = json.loads(broker.message(STATE))["epoch"]
+                wrong = {**real, "status": {**real["status"], "text": "forged"}, **change}
+                broker.publish(DB, {**wrong, "epoch": wrong.get("epoch") or epoch})
+                eventually(lambda: json.loads(broker.message(DB))["status"]["text"] != "forged")
+                host.done("post", "db", f"true {number}")
+                eventually(lambda: f"true {number}" in daemon.ctl("status", "db@web1").out and "stale" not in daemon.ctl("status", "db@web1").out)
+            bridge.logs("another client of the broker has written statusd/1/web1/db")
+
+
+@test("a message of 20 MB below another name neither ends the program of a hub nor fills its memory")
+def huge():
+    with Broker() as broker, Daemon(CONFIGURATION) as host, Daemon(CONFIGURATION) as daemon:
+        (broker.folder / "huge").write_bytes(b"x" * 20_000_000)
+        done = run("mosquitto_pub", "-h", "127.0.0.1", "-p", broker.port, "-q", "1", "-r", "-t", "statusd/1/web2/db", "-f", broker.folder / "huge")
+        equal(done.status, 0, done.err)
+        host.done("post", "db", "up")
+        section_of_hub = section(broker, host="hub", publish=False, follow=["*"])
+        daemon.file.write_text(CONFIGURATION + f"mqtt: {section_of_hub}\n")
+        daemon.done("reload")
+        with Bridge(daemon, None) as bridge, Bridge(host, section(broker)):
+            eventually(lambda: "up" in daemon.ctl("status", "db@web1").out)
+            peak, = re.findall(r"VmHWM:\s+(\d+) kB", pathlib.Path(f"/proc/{bridge.process.pid}/status").read_text())
+            assert int(peak) < 30_000, f"{peak} kB"
+
+
 @test("two programs with the same name on one machine take each other's connection, and say so")
 def same_machine():
     with Broker() as broker, Daemon(CONFIGURATION) as daemon, Bridge(daemon, section(broker)) as one:
         one.status("connected")
         with Bridge(daemon, section(broker)):
-            one.logs("a second statusd-mqtt of this machine, or of a copy of it, has published as web1 at the broker")
+            one.logs("a second statusd-mqtt of this machine, or of a copy of it, publishes as web1 at the broker, and the two take turns")
 
 
 @test("Home Assistant hears of this host as a device with a sensor for each server")

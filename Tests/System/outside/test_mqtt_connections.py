@@ -40,14 +40,14 @@ def section(url, **more):
 @test("with TLS, the authority and the name of a broker are checked, and an error says what to do")
 def tls():
     with Daemon("accept: any\n") as daemon, tls_broker("IP:127.0.0.1") as broker, tls_broker("DNS:mq.example") as other:
-        def checked(url, authority):
-            with Bridge(daemon, section(url), {"ca": authority} if authority else {}, start=False) as bridge:
+        def checked(url, authority, **credentials):
+            with Bridge(daemon, section(url), {**credentials, **({"ca": authority} if authority else {})}, start=False) as bridge:
                 return bridge.run("--check")
         right, wrong = ((where.folder / "ca.pem").read_text() for where in (broker, other))
         url = broker.url.replace("mqtt:", "mqtts:")
         good = checked(url, right)
         equal((good.status, good.err), (0, ""))
-        contains(good.out, f"{url}: connected with MQTT 5\n", "permits the subscription to statusd/1/web1/+", "cannot be known without publishing")
+        contains(good.out, f"{url}: connected with MQTT 5\n", "grants the subscription to statusd/1/web1/+", "cannot be known without publishing")
         for authority in (wrong, None):
             bad = checked(url, authority)
             equal(bad.status, 1)
@@ -55,6 +55,16 @@ def tls():
         bad = checked(other.url.replace("mqtt:", "mqtts:"), wrong)
         equal(bad.status, 1)
         contains(bad.out, "is for another name")
+        contains(checked(broker.url, None).out, "if this is its port for TLS, write mqtts://")
+        broken = "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"
+        bad = checked(url, broken)
+        equal(bad.status, 78)
+        contains(bad.out, "cannot use the credential mqtt.ca")
+        bad = checked(url, right, certificate=(broker.folder / "server.pem").read_text(), key=(other.folder / "server.key").read_text())
+        equal(bad.status, 78)
+        contains(bad.out, "mqtt.certificate and mqtt.key, which must be a certificate and its key")
+        with Broker() as plain:
+            contains(checked(plain.url.replace("mqtt:", "mqtts:"), right).out, "does not speak TLS there; use its port for TLS, or mqtt://")
 
 
 @test("a wrong password, and rights that are missing, are told by a sentence that names the user")
@@ -67,13 +77,17 @@ def unauthorized():
         with Bridge(daemon, section(broker.url, user="web1"), {"password": "wrong\n"}, start=False) as bridge:
             result = bridge.run("--check")
             equal(result.status, 1)
-            contains(result.out, "user “web1”")
+            contains(result.out, "user “web1”", "the credential mqtt.password")
             assert "wrong\n" not in result.out, result.out
         with Bridge(daemon, section(broker.url)) as bridge:
             bridge.logs("refuses a connection without a user")
             bridge.status("not connected", "refuses")
         with Bridge(daemon, section(broker.url, user="web1"), {"password": "secret\n"}) as bridge:
-            bridge.logs("connected to", "the broker does not take statusd/1/web1/$state: Not authorized")
+            bridge.logs("connected to", "the broker does not take statusd/1/web1/$state: Not authorized", "to write below statusd/1/web1,")
+        with Bridge(daemon, section(broker.url, user="web1", follow=["web2"]), {"password": "secret\n"}, start=False) as bridge:
+            contains(bridge.run("--check").out, "grants the subscription to statusd/1/web2/+", "shows no host that is followed")
+            bridge.start()
+            bridge.logs("the broker shows no host that is followed")
 
 
 @test("a broker that is not there, a missing section and invalid credentials are told by a sentence")
@@ -89,6 +103,8 @@ def mistakes():
             contains(one_sentence(bridge.run(), 78), "has no section “mqtt”")
         with Bridge(daemon, section("mqtt://127.0.0.1:1"), {"password": "x"}, start=False) as bridge:
             contains(one_sentence(bridge.run("--check"), 78), "the credential mqtt.password needs “user”")
+        with Bridge(daemon, section("mqtt://127.0.0.1:1"), {"ca": "x"}, start=False) as bridge:
+            contains(one_sentence(bridge.run("--check"), 78), "the credential mqtt.ca must have certificates in PEM format")
         with Bridge(daemon, section("mqtt://127.0.0.1:1"), {"key": "x"}, start=False) as bridge:
             contains(one_sentence(bridge.run("--check"), 78), "mqtt.key also needs mqtt.certificate")
 
@@ -104,5 +120,6 @@ def removal():
         broker.publish("statusd/1/old/$state", {**state, "state": "lost"})
         result = bridge.run("--remove", "old")
         equal((result.status, result.out, result.err), (0, "removed 2 messages of old\n", ""))
+        contains(one_sentence(bridge.run("--remove", "old"), 1), "the broker shows nothing of old")
         left = subprocess.run(["mosquitto_sub", "-p", str(broker.port), "-t", "statusd/#", "-F", "%t", "-W", "1"], capture_output=True, text=True, check=False)
         equal(left.stdout, "statusd/1/new/db\n")

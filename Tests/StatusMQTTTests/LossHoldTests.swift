@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import Testing
+
+@testable import StatusMQTT
+
+@Suite("Hosts that are lost, or the broker") struct LossHoldTests {
+    private func report(_ state: HostState?, of host: String = "web1") throws -> FollowReport {
+        let presence = state.map { Presence(state: $0, epoch: 1, machine: String(repeating: "0", count: 32)) }
+        return .host(try #require(ServerName(host)), presence, clockDifference: nil)
+    }
+
+    @Test("a host that was ready is lost two seconds later, unless it is heard before")
+    func later() throws {
+        var losses = LossHold()
+        for host in ["web1", "web2"] {
+            #expect(losses.take(try report(.ready, of: host), now: .zero, returnsEnd: .zero) != nil)
+            #expect(losses.take(try report(.lost, of: host), now: .seconds(1), returnsEnd: .zero) == nil)
+        }
+        #expect(losses.take(try report(.ready, of: "web2"), now: .seconds(2), returnsEnd: .zero) != nil)
+        #expect(losses.takeDue(now: .seconds(2)) == [])
+        #expect(losses.takeDue(now: .seconds(3)) == [try report(.lost)])
+        #expect(losses.readyHosts.map(\.rawValue) == ["web2"])
+        #expect(losses.takeDue(now: .seconds(9)) == [])
+    }
+
+    @Test("wills before the end of the connection are those of a broker that is stopped")
+    func stoppedBroker() throws {
+        var losses = LossHold()
+        _ = losses.take(try report(.ready), now: .zero, returnsEnd: .zero)
+        _ = losses.take(try report(.lost), now: .seconds(10), returnsEnd: .zero)
+        losses.disconnected()
+        #expect(losses.takeDue(now: .seconds(100)) == [])
+        // The broker has kept the will, and the host needs some time to come back.
+        #expect(losses.take(try report(.lost), now: .seconds(100), returnsEnd: .seconds(130)) == nil)
+        #expect(losses.takeDue(now: .seconds(129)) == [])
+        #expect(losses.takeDue(now: .seconds(130)) == [try report(.lost)])
+    }
+
+    @Test("a host that was not ready before, was stopped or is gone is told at once")
+    func atOnce() throws {
+        var losses = LossHold()
+        for state in [HostState.lost, .stopped, nil] {
+            #expect(losses.take(try report(state), now: .zero, returnsEnd: .seconds(30)) == (try report(state)))
+        }
+        _ = losses.take(try report(.ready), now: .zero, returnsEnd: .zero)
+        #expect(losses.take(try report(.stopped), now: .zero, returnsEnd: .zero) == (try report(.stopped)))
+        #expect(losses.readyHosts.isEmpty)
+    }
+}
