@@ -227,7 +227,8 @@ def coming_and_going():
                     connection.call("Post", {"server": name, "text": text})
                 connection.call("Forget", {"server": name})
 
-        come_and_go(f"first{number}" for number in range(2000))
+        # Until then, the buffers of the history and of the allocator grow.
+        come_and_go(f"first{number}" for number in range(8000))
         before = daemon.resident()
         for _ in range(4):
             come_and_go(f"same{number}" for number in range(2000))
