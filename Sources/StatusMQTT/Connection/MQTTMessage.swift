@@ -50,12 +50,3 @@ enum MQTTEvent: Sendable {
     /// A connection, or an attempt to make one, has ended.
     case ended(ConnectionFailure, wasUp: Bool)
 }
-
-/// What the loop wants from the thread of a connection.
-enum MQTTCommand: Sendable {
-    case publish(OutgoingMessage)
-    case subscribe([String])
-    case unsubscribe([String])
-    /// Disconnect cleanly for this reason, and connect again.
-    case reconnect(ConnectionFailure)
-}

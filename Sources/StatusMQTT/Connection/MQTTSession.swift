@@ -7,41 +7,34 @@ import StatusConfiguration
 
 /// One connection to a broker, from its first packet to its last, with a handle of libmosquitto of its own.
 ///
-/// A handle that is used again would send what the last connection left, after newer messages. All of this runs on the
-/// thread of the connection: libmosquitto never calls back from another one.
-final class MQTTSession {
+/// A handle that is used again would send what the last connection left, after newer messages. Events are taken with
+/// ``takeEvents()`` after each call, because libmosquitto reports them in the middle of its work.
+///
+/// Unchecked, because it is used by one thread at a time: by the one that creates it, and then by the loop.
+final class MQTTSession: @unchecked Sendable {
     private enum Phase { case connecting, greeting, up, ended }
 
     /// Brokers drop a client that is silent for one and a half of these times.
     ///
     /// Without a will, nobody waits for that. The answer to a ping may be behind all that the broker keeps.
     private static let keepAlives = (withWill: Int32(15), without: Int32(120))
-    /// How long to wait for the answer to CONNECT; libmosquitto would wait for `keepAlive`.
-    private static let greetingTime: UInt64 = 5_000_000_000
-    /// How long to wait for the acknowledgement of the last message.
-    private static let farewellTime: UInt64 = 500_000_000
-    /// How often libmosquitto checks whether it must send a ping, in milliseconds.
-    private static let checkTime: Int32 = 2500
     /// The broker leaves out longer packets (MQTT 5); libmosquitto would read them whole, up to 256 MiB.
     private static let longestPacket: UInt32 = 1024 * 1024
-    /// How many packets are read before commands are carried out.
-    private static let packetsPerTurn = 64
 
     let info: MQTTSessionInfo
     private let handle: OpaquePointer
     private let login: MQTTLogin
-    private let post: (MQTTEvent) -> Void
     /// How often the broker wants to hear from this client, in seconds.
     private let keepAlive: Int32
     private var phase = Phase.connecting
-    private var failure: ConnectionFailure?
+    private var reason: ConnectionFailure?
+    private var events: [MQTTEvent] = []
     /// The messages about errors that libmosquitto has logged.
     private var errors: [String] = []
     /// The topics of unacknowledged messages, by their IDs.
     private var topics: [Int32: String] = [:]
     /// Whether a topic with a dot was sent since the last acknowledgement.
     private var isAtDot = false
-    private var farewell: (message: Int32, deadline: UInt64)?
     /// When the broker had answered CONNECT.
     private var beginning: UInt64?
 
@@ -50,21 +43,30 @@ final class MQTTSession {
         beginning.map { .nanoseconds(Int64(clamping: nanoseconds(of: CLOCK_BOOTTIME) &- $0)) }
     }
 
-    /// - Throws: a ``ConnectionFailure`` if the credentials cannot be used, or there is no memory.
+    var isUp: Bool { phase == .up }
+
+    /// Why the connection has ended; nil if it has not.
+    var failure: ConnectionFailure? {
+        guard phase == .ended else { return nil }
+        return reason ?? .closed(info.broker, info.version, hasAnswered: beginning != nil, isAtDot: isAtDot)
+    }
+
+    /// Begins to connect, which may block.
+    ///
+    /// - Throws: a ``ConnectionFailure`` if that fails at once.
     init(
-        _ info: MQTTSessionInfo, client: String, login: MQTTLogin, will: OutgoingMessage?,
-        post: @escaping (MQTTEvent) -> Void
+        _ info: MQTTSessionInfo, client: String, login: MQTTLogin, will: OutgoingMessage?
     ) throws(ConnectionFailure) {
         guard let handle = mosquitto_new(client, true, nil) else {
             throw ConnectionFailure(.lost, "cannot create a client of MQTT: out of memory")
         }
-        (self.info, self.handle, self.login, self.post) = (info, handle, login, post)
+        (self.info, self.handle, self.login) = (info, handle, login)
         keepAlive = will == nil ? Self.keepAlives.without : Self.keepAlives.withWill
         mosquitto_user_data_set(handle, Unmanaged.passUnretained(self).toOpaque())
         mosquitto_int_option(handle, MOSQ_OPT_PROTOCOL_VERSION, info.version == .five ? 5 : 4)
         mosquitto_int_option(handle, MOSQ_OPT_TCP_NODELAY, 1)
         mosquitto_int_option(handle, MOSQ_OPT_SEND_MAXIMUM, 256)
-        // Publishing then only queues, and this thread writes the packets together.
+        // Publishing then only queues, and write() writes the packets together.
         mosquitto_threaded_set(handle, true)
         if let user = login.user { mosquitto_username_pw_set(handle, user, login.password) }
         if let will {
@@ -76,6 +78,9 @@ final class MQTTSession {
         setCallbacks(handle)
         if info.version == .five { limitPackets() }
         if info.broker.usesTLS { try setUpTLS() }
+        errno = 0
+        let result = mosquitto_connect_async(handle, info.broker.host, Int32(info.broker.port), keepAlive)
+        if result != MOSQ_ERR_SUCCESS.rawValue { throw startFailure(result, errno: errno) }
     }
 
     private func limitPackets() {
@@ -98,53 +103,48 @@ final class MQTTSession {
         }
     }
 
-    // MARK: The thread
+    // MARK: The loop
 
-    /// Runs until the connection has ended; returns why.
-    func run(_ mailbox: MQTTMailbox) -> ConnectionFailure {
-        errno = 0
-        let result = mosquitto_connect_async(handle, info.broker.host, Int32(info.broker.port), keepAlive)
-        if result != MOSQ_ERR_SUCCESS.rawValue { return startFailure(result, errno: errno) }
-        let deadline = nanoseconds(of: CLOCK_MONOTONIC) + Self.greetingTime
-        while phase != .ended {
-            let orders = mailbox.takeOrders()
-            if let stop = orders.stop, !leave(stop) { return .wanted }
-            // Nothing may come after the last message.
-            if phase == .up, orders.stop == nil { orders.commands.forEach(carryOut) }
-            if phase != .up, nanoseconds(of: CLOCK_MONOTONIC) > deadline { return .noAnswer(info.broker) }
-            if phase != .connecting, mosquitto_want_write(handle) { end(mosquitto_loop_write(handle, 1)) }
-            if phase != .ended { wait(mailbox, mayRead: orders.mayRead) }
-        }
-        return failure ?? .closed(info.broker, info.version, hasAnswered: beginning != nil, isAtDot: isAtDot)
+    /// The socket, for the loop to watch; libmosquitto closes its own.
+    func copyOfSocket() throws(IOError) -> OwnedDescriptor {
+        let descriptor = fcntl(mosquitto_socket(handle), F_DUPFD_CLOEXEC, 0)
+        guard descriptor >= 0 else { throw IOError(errno: errno, "cannot watch the connection") }
+        return OwnedDescriptor(adopting: descriptor)
     }
 
-    /// Waits for the socket and for orders, and reads and writes.
-    private func wait(_ mailbox: MQTTMailbox, mayRead: Bool) {
-        let socket = mosquitto_socket(handle)
-        guard socket >= 0 else { return end(MOSQ_ERR_CONN_LOST.rawValue) }
-        var events = phase != .up || mayRead ? Int16(POLLIN) : 0
+    /// What to wait for at the socket.
+    func wantedEvents(mayRead: Bool) -> IOSource.Events {
+        var events: IOSource.Events = phase != .up || mayRead ? .readable : []
         // A handshake of TLS has something to write all the time, and waits for input.
-        if phase == .connecting || phase == .up && mosquitto_want_write(handle) { events |= Int16(POLLOUT) }
-        var descriptors = [
-            pollfd(fd: socket, events: events, revents: 0),
-            pollfd(fd: mailbox.wakeUp.rawValue, events: Int16(POLLIN), revents: 0),
-        ]
-        let time = phase == .up && farewell == nil ? Self.checkTime : 100
-        guard poll(&descriptors, 2, time) >= 0 || errno == EINTR else { return end(MOSQ_ERR_ERRNO.rawValue) }
-        if descriptors[1].revents != 0 { mailbox.clearWakeUp() }
-        if phase == .connecting, descriptors[0].revents != 0, !isConnected(socket) { return }
-        let isReadable = Int32(descriptors[0].revents) & (POLLIN | POLLERR | POLLHUP) != 0
-        if isReadable, phase != .up || mayRead { read(socket, mailbox) }
-        if phase != .ended { end(mosquitto_loop_misc(handle)) }
+        if phase == .connecting || phase == .up && mosquitto_want_write(handle) { events.insert(.writable) }
+        return events
     }
 
-    /// Reads packets while there are some, and while the loop keeps up.
-    private func read(_ socket: Int32, _ mailbox: MQTTMailbox) {
-        for _ in 0..<Self.packetsPerTurn {
-            end(mosquitto_loop_read(handle, 1))
-            var descriptor = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-            guard phase == .up, mailbox.mayRead, poll(&descriptor, 1, 0) > 0 else { return }
-        }
+    /// Reads one packet, if there is one.
+    func read() { end(mosquitto_loop_read(handle, 1)) }
+
+    /// Writes what waits, as far as there is room.
+    func write() {
+        if phase != .connecting, phase != .ended, mosquitto_want_write(handle) { end(mosquitto_loop_write(handle, 1)) }
+    }
+
+    /// Sends a ping if it is time for one.
+    func check() { end(mosquitto_loop_misc(handle)) }
+
+    var hasInput: Bool {
+        var descriptor = pollfd(fd: mosquitto_socket(handle), events: Int16(POLLIN), revents: 0)
+        return poll(&descriptor, 1, 0) > 0
+    }
+
+    func takeEvents() -> [MQTTEvent] {
+        defer { events = [] }
+        return events
+    }
+
+    /// Ends the connection for this reason.
+    func fail(_ reason: ConnectionFailure) {
+        guard phase != .ended else { return }
+        (self.reason, phase) = (reason, .ended)
     }
 
     /// Lets the kernel notice within half a minute that the broker's host is gone (tcp(7)).
@@ -159,31 +159,32 @@ final class MQTTSession {
     /// The kernel's probes, in seconds.
     private static let probes = [(TCP_KEEPIDLE, 10), (TCP_KEEPINTVL, 5), (TCP_KEEPCNT, 3)]
 
-    /// The socket is ready for the first time: either it is connected, or it has an error.
-    private func isConnected(_ socket: Int32) -> Bool {
+    /// Whether the socket, which is ready, is connected; the first time, it may have an error instead.
+    func isConnected() -> Bool {
+        guard phase == .connecting else { return phase != .ended }
+        let socket = mosquitto_socket(handle)
         var number: Int32 = 0
         var length = socklen_t(MemoryLayout.size(ofValue: number))
         getsockopt(socket, SOL_SOCKET, SO_ERROR, &number, &length)
         guard number == 0 else {
-            failure = .notConnected(info.broker, errno: number)
-            phase = .ended
+            fail(.notConnected(info.broker, errno: number))
             return false
         }
         noticeLoss(of: socket)
         phase = .greeting
-        end(mosquitto_loop_write(handle, 1))
+        write()
         return phase != .ended
     }
 
     /// Ends the connection if a function of libmosquitto has failed.
     private func end(_ result: Int32) {
         guard result != MOSQ_ERR_SUCCESS.rawValue, phase != .ended else { return }
-        if failure == nil { failure = reason(result) }
+        if reason == nil { reason = failure(for: result) }
         phase = .ended
     }
 
     /// The failure for a result of libmosquitto; nil if the broker has just closed the connection.
-    private func reason(_ result: Int32) -> ConnectionFailure? {
+    private func failure(for result: Int32) -> ConnectionFailure? {
         // The library reports some failures of TLS as a lost connection.
         let failedHandshake = info.broker.usesTLS && beginning == nil && !errors.isEmpty
         switch mosq_err_t(result) {
@@ -202,23 +203,24 @@ final class MQTTSession {
         case MOSQ_ERR_EAI: return .notFound(info.broker, String(cString: gai_strerror(number)))
         case MOSQ_ERR_ERRNO: return .notConnected(info.broker, errno: number)
         case MOSQ_ERR_TLS: return .tls(info.broker, errors)
-        default: return reason(result) ?? .notConnected(info.broker, errno: ECONNREFUSED)
+        default: return failure(for: result) ?? .notConnected(info.broker, errno: ECONNREFUSED)
         }
     }
 
     // MARK: Orders
 
-    private func carryOut(_ command: MQTTCommand) {
-        switch command {
-        case .publish(let message): publish(message)
-        case .subscribe(let filters):
-            withFilters(filters) { mosquitto_subscribe_multiple(handle, nil, $0, $1, 0, 0, nil) }
-        case .unsubscribe(let filters):
-            withFilters(filters) { mosquitto_unsubscribe_multiple(handle, nil, $0, $1, nil) }
-        case .reconnect(let reason):
-            failure = reason
-            mosquitto_disconnect(handle)
-        }
+    func subscribe(_ filters: [String]) {
+        withFilters(filters) { mosquitto_subscribe_multiple(handle, nil, $0, $1, 0, 0, nil) }
+    }
+
+    func unsubscribe(_ filters: [String]) {
+        withFilters(filters) { mosquitto_unsubscribe_multiple(handle, nil, $0, $1, nil) }
+    }
+
+    /// Disconnects without the will; the connection ends when that is written.
+    func disconnect(_ reason: ConnectionFailure) {
+        if self.reason == nil { self.reason = reason }
+        mosquitto_disconnect(handle)
     }
 
     private func withFilters(
@@ -229,8 +231,9 @@ final class MQTTSession {
         end(copies.withUnsafeMutableBufferPointer { body(Int32($0.count), UnsafePointer($0.baseAddress)) })
     }
 
+    /// Publishes a message; returns its ID.
     @discardableResult
-    private func publish(_ message: OutgoingMessage) -> Int32 {
+    func publish(_ message: OutgoingMessage) -> Int32 {
         var id: Int32 = 0
         let result = message.payload.withUnsafeBytes { payload in
             mosquitto_publish(
@@ -241,46 +244,33 @@ final class MQTTSession {
             if message.topic.utf8.contains(UInt8(ascii: ".")) { isAtDot = true }
         } else {
             // Such as a message that is larger than the broker takes.
-            post(.published(topic: message.topic, refusal: String(cString: mosquitto_strerror(result))))
+            events.append(.published(topic: message.topic, refusal: String(cString: mosquitto_strerror(result))))
         }
         return id
     }
 
-    /// Ends the connection, with a last message; returns false when it has ended.
-    private func leave(_ stop: MQTTMailbox.Stop) -> Bool {
-        guard phase == .up else { return false }
-        let now = nanoseconds(of: CLOCK_MONOTONIC)
-        if farewell == nil {
-            failure = .wanted
-            let id = stop.farewell.map(publish) ?? 0
-            farewell = (id, now + Self.farewellTime)
-        }
-        guard let farewell, topics[farewell.message] == nil || now > farewell.deadline else { return true }
-        // Only now: if unread input were left, closing would reset the connection, and the broker send the will.
-        mosquitto_disconnect(handle)
-        mosquitto_loop_write(handle, 1)
-        return false
-    }
+    /// Whether a message with this ID has been acknowledged, or could not be published.
+    func isAcknowledged(_ id: Int32) -> Bool { topics[id] == nil }
 
     // MARK: Calls from libmosquitto
 
     func answered(_ code: Int32) {
         guard code == 0 else {
-            failure = .refused(code, by: info.broker, info.version, login)
+            reason = .refused(code, by: info.broker, info.version, login)
             phase = .ended
             return
         }
         beginning = nanoseconds(of: CLOCK_BOOTTIME)
         phase = .up
-        post(.connected(info))
+        events.append(.connected(info))
     }
 
     func disconnected(_ code: Int32) {
-        if failure == nil, code >= 128 {
-            failure = .disconnected(
+        if reason == nil, code >= 128 {
+            reason = .disconnected(
                 code, by: info.broker, reason: String(cString: mosquitto_reason_string(code)))
         }
-        if failure == nil, code > 0 { failure = reason(code) }
+        if reason == nil, code > 0 { reason = failure(for: code) }
         phase = .ended
     }
 
@@ -288,16 +278,17 @@ final class MQTTSession {
         guard let topic = message.topic.flatMap({ String(validatingCString: $0) }) else { return }
         let length = min(max(0, Int(message.payloadlen)), IncomingMessage.longestPayload)
         let payload = UnsafeRawBufferPointer(start: message.payload, count: length)
-        post(.message(IncomingMessage(topic: topic, payload: Array(payload), isRetained: message.retain)))
+        events.append(.message(IncomingMessage(topic: topic, payload: Array(payload), isRetained: message.retain)))
     }
 
     func acknowledged(_ id: Int32, _ code: Int32) {
         isAtDot = false
         guard let topic = topics.removeValue(forKey: id) else { return }
-        post(.published(topic: topic, refusal: code < 128 ? nil : String(cString: mosquitto_reason_string(code))))
+        events.append(
+            .published(topic: topic, refusal: code < 128 ? nil : String(cString: mosquitto_reason_string(code))))
     }
 
-    func subscribed(_ codes: [Int32]) { post(.subscribed(codes.map { $0 < 128 })) }
+    func subscribed(_ codes: [Int32]) { events.append(.subscribed(codes.map { $0 < 128 })) }
 
     func logged(_ text: String) { if errors.count < 8 { errors.append(text) } }
 }
