@@ -50,6 +50,17 @@ let statusWeb: Target = {
         : .executableTarget(name: "StatusWeb", dependencies: dependencies, resources: [page])
 }()
 
+/// The program statusd-mqtt; a library for fuzzing, too.
+let statusMQTT: Target = {
+    let dependencies: [Target.Dependency] = [
+        "StatusPlatform", "StatusSupport", "EventLoopIO", "SystemdClient", "Varlink", "StatusModel", "SourceKinds",
+        "StatusInterface", "StatusConfiguration", deque, logging,
+    ]
+    return isFuzzing
+        ? .target(name: "StatusMQTT", dependencies: dependencies, exclude: ["Main.swift"])
+        : .executableTarget(name: "StatusMQTT", dependencies: dependencies)
+}()
+
 // A target imports only targets above it in this list; CONTRIBUTING.md describes the targets.
 let package = Package(
     name: "statusd",
@@ -64,7 +75,6 @@ let package = Package(
         .plugin(name: "VarlinkGeneratorPlugin", targets: ["VarlinkGeneratorPlugin"]),
         .executable(name: "statusd", targets: ["StatusDaemon"]),
         .executable(name: "statusctl", targets: ["StatusCommands"]),
-        .executable(name: "statusd-mqtt", targets: ["StatusMQTT"]),
     ],
     traits: [
         .trait(name: "ServiceLifecycle", description: "What SystemdServiceLifecycle contains"),
@@ -148,12 +158,7 @@ let package = Package(
                 "SourceKinds", "StatusInterface", "StatusConfiguration",
             ]),
         statusWeb,
-        .executableTarget(
-            name: "StatusMQTT",
-            dependencies: [
-                "StatusPlatform", "StatusSupport", "EventLoopIO", "SystemdClient", "Varlink", "StatusModel",
-                "SourceKinds", "StatusInterface", "StatusConfiguration", deque, logging,
-            ]),
+        statusMQTT,
         .target(
             name: "TestSupport", dependencies: ["StatusModel", "StatusMonitor", logging], path: "Tests/Support"),
         // Linked into all tests, which import nothing from it. It has no headers, but the folder must exist.
@@ -222,7 +227,12 @@ let package = Package(
     ]
 )
 
-if !isFuzzing { package.products.append(.executable(name: "statusd-web", targets: ["StatusWeb"])) }
+if !isFuzzing {
+    package.products += [
+        .executable(name: "statusd-web", targets: ["StatusWeb"]),
+        .executable(name: "statusd-mqtt", targets: ["StatusMQTT"]),
+    ]
+}
 
 // The benchmarks are built only by Tests/Benchmarks/run.
 if Context.environment["STATUSD_BENCHMARKS"] != nil {
@@ -271,7 +281,7 @@ if isFuzzing {
             dependencies: [
                 "FuzzingDriver", "YAML", "StatusSupport", "EventLoopIO", "VarlinkDescription", "VarlinkGeneration",
                 "Varlink", "StatusModel", "SourceKinds", "StatusWorkers", "StatusMonitor", "StatusStore",
-                "StatusSources", "StatusInterface", "StatusConfiguration", "StatusWeb", embedded,
+                "StatusSources", "StatusInterface", "StatusConfiguration", "StatusWeb", "StatusMQTT", embedded,
             ] + nio,
             path: "Tests/Fuzzing/Targets", swiftSettings: [.unsafeFlags(["-parse-as-library"])],
             linkerSettings: [.unsafeFlags(["-sanitize=fuzzer"])]),

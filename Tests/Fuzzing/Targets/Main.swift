@@ -20,6 +20,7 @@ struct FuzzTarget: Sendable {
         FuzzTarget(name: "response", check: ResponseFuzzing.check),
         FuzzTarget(name: "rows", check: RowFuzzing.check),
         FuzzTarget(name: "web", check: WebFuzzing.check),
+        FuzzTarget(name: "broker", check: BrokerFuzzing.check),
     ]
 }
 
