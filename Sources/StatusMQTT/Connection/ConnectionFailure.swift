@@ -45,6 +45,13 @@ struct ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     static func notConnected(_ broker: MQTTBroker, errno number: Int32) -> Self {
+        // Its reason may be lost with the connection.
+        if number == ECONNRESET, broker.usesTLS {
+            return Self(
+                .unreachable,
+                "\(broker.authority) resets the connection: either it does not speak TLS there, or it requires a client "
+                    + "certificate; use its port for TLS, or the credentials mqtt.certificate and mqtt.key")
+        }
         let advice = number == ECONNREFUSED ? "; is there a broker, and is this its port?" : ""
         return Self(
             .unreachable, "cannot connect to \(broker.authority): \(String(cString: strerror(number)))\(advice)")
@@ -128,11 +135,14 @@ struct ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
             )
         }
         guard hasAnswered else {
-            let advice = broker.usesTLS ? "" : "; if this is its port for TLS, write mqtts://"
+            let advice = broker.usesTLS ? certificateAdvice : "; if this is its port for TLS, write mqtts://"
             return Self(.closedAtOnce, "\(place) closes the connection without an answer to \(version)\(advice)")
         }
         return Self(.lost, "\(place) has closed the connection")
     }
+
+    private static let certificateAdvice =
+        "; if it requires a client certificate, put that into the credentials mqtt.certificate and mqtt.key"
 
     /// The broker has said why it closes the connection (MQTT 5).
     static func disconnected(_ code: Int32, by broker: MQTTBroker, reason: String) -> Self {

@@ -12,23 +12,25 @@ from harness.runner import test
 TLS = "cafile {folder}/ca.pem\ncertfile {folder}/server.pem\nkeyfile {folder}/server.key"
 
 
-def certificates(folder, name):
-    """Writes ca.pem, and server.pem with server.key for a name."""
-    def openssl(*arguments):
-        result = run("openssl", *arguments, cwd=folder)
-        equal(result.status, 0, result.err)
-    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "ca.key", "-out", "ca.pem",
-            "-subj", "/CN=test", "-days", "2")
-    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "server.key", "-out", "server.csr",
-            "-subj", f"/CN={name}")
+def openssl(folder, command, *arguments):
+    curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes") if command == "req" else ()
+    result = run("openssl", command, *curve, *arguments, cwd=folder)
+    equal(result.status, 0, result.err)
+
+
+def certificate(folder, owner, name):
+    """Writes a certificate and its key, OWNER.pem and OWNER.key, for a name, from the authority in the folder."""
+    openssl(folder, "req", "-keyout", f"{owner}.key", "-out", f"{owner}.csr", "-subj", f"/CN={owner}")
     (folder / "names").write_text(f"subjectAltName={name}\n")
-    openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names",
-            "-out", "server.pem")
+    openssl(folder, "x509", "-req", "-in", f"{owner}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+            "-extfile", "names", "-out", f"{owner}.pem")
 
 
-def tls_broker(name):
-    broker = Broker(TLS, start=False)
-    certificates(broker.folder, name)
+def tls_broker(name, settings="", rights=""):
+    broker = Broker(TLS + settings, start=False)
+    (broker.folder / "rights").write_text(rights)
+    openssl(broker.folder, "req", "-x509", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=test", "-days", "2")
+    certificate(broker.folder, "server", name)
     broker.start()
     return broker
 
@@ -64,7 +66,19 @@ def tls():
         equal(bad.status, 78)
         contains(bad.out, "mqtt.certificate and mqtt.key, which must be a certificate and its key")
         with Broker() as plain:
-            contains(checked(plain.url.replace("mqtt:", "mqtts:"), right).out, "does not speak TLS there; use its port for TLS, or mqtt://")
+            contains(checked(plain.url.replace("mqtt:", "mqtts:"), right).out, "does not speak TLS there")
+
+
+@test("a host that proves with a certificate who it is can publish; without one, it is told what the broker requires")
+def client_certificate():
+    settings = "\nrequire_certificate true\nuse_identity_as_username true\nacl_file {folder}/rights"
+    with Daemon("accept: any\n") as daemon, tls_broker("IP:127.0.0.1", settings, "pattern readwrite statusd/1/%u/#\n") as broker:
+        certificate(broker.folder, "web1", "DNS:web1")
+        url, read = broker.url.replace("mqtt:", "mqtts:"), lambda name: (broker.folder / name).read_text()
+        with Bridge(daemon, section(url), {"ca": read("ca.pem")}, start=False) as bridge:
+            contains(bridge.run("--check").out, "client certificate", "mqtt.certificate and mqtt.key")
+        with Bridge(daemon, section(url), {"ca": read("ca.pem"), "certificate": read("web1.pem"), "key": read("web1.key")}) as bridge:
+            bridge.status("connected", "publishing 0 servers")
 
 
 @test("a wrong password, and rights that are missing, are told by a sentence that names the user")
