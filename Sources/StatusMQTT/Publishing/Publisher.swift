@@ -24,10 +24,11 @@ final class Publisher {
     ///
     /// The second time comes soon: a new cluster of NATS lost what 200 of 300 hosts had said first.
     private static let beat = (second: Duration.seconds(5), later: Duration.seconds(60))
-    /// After so many beats, all servers are published again.
+    /// After so many beats, all servers are published again; not by all hosts at the same time.
     ///
-    /// A node of NATS that survived another one has acknowledged changes that it then did not keep.
-    private static let beatsPerRepetition = 10
+    /// A node of NATS that survived another one has acknowledged changes that it then did not keep. So with MQTT 3.1.1,
+    /// the first beat counts, too.
+    private static let beatsPerRepetition = 5...15
 
     private let settings: Settings
     private let daemon: DaemonLink
@@ -46,7 +47,8 @@ final class Publisher {
     private var kept: Set<ServerName> = []
     private var watch: Task<Void, Never>?
     private var timer: TimerSource?
-    private var beats = 0
+    /// The number of beats until all servers are published again.
+    private var beatsLeft = 0
     private var isDaemonAway = false
 
     init(
@@ -187,8 +189,7 @@ final class Publisher {
         guard ownership.state == .publishing else { return connection?.reconnect() ?? () }
         ownership.connected(epoch: epoch)
         isDaemonAway = false
-        // Not at the same time as all other hosts.
-        beats = .random(in: 0..<Self.beatsPerRepetition)
+        beatsLeft = connection?.session?.version == .three ? 1 : .random(in: Self.beatsPerRepetition)
         publishAll(epoch)
         sayReady()
         timer?.schedule(after: Self.beat.second)
@@ -247,10 +248,11 @@ final class Publisher {
         timer?.schedule(after: Self.beat.later)
         carryOut(ownership.tick(now: .nanoseconds(Int64(nanoseconds(of: CLOCK_BOOTTIME)))))
         if case .waiting = ownership.state { claim() } else { sayReady() }
-        beats += 1
-        if beats % Self.beatsPerRepetition == 0, machine != nil, !isDaemonAway, let epoch = connection?.session?.epoch {
-            publishAll(epoch)
-        }
+        guard machine != nil, !isDaemonAway, let epoch = connection?.session?.epoch else { return }
+        beatsLeft -= 1
+        guard beatsLeft <= 0 else { return }
+        beatsLeft = .random(in: Self.beatsPerRepetition)
+        publishAll(epoch)
     }
 
     private func send(_ message: OutgoingMessage) {

@@ -219,6 +219,14 @@ class Player(Actions):
             host.send("$state", host.said("ready"))
             self.flush(host)
 
+    def repeat(self, host):
+        """Soon after CONNACK. With a cluster, as statusd-mqtt with MQTT 3.1.1, all servers, too."""
+        self.say_ready(host)
+        if len(self.brokers) > 1 and host.up and not host.stopping:
+            for name in (*host.servers, *host.gone):
+                host.tell(name)
+            self.flush(host)
+
     # The loop
 
     def obey(self):
@@ -275,7 +283,7 @@ class Player(Actions):
             if now > self.beat:
                 self.beat_all()
             while self.greeted and self.greeted[0][0] < now:
-                self.say_ready(self.greeted.popleft()[1])
+                self.repeat(self.greeted.popleft()[1])
             if self.settling and (model := self.settled()) is not None:
                 self.settling = None
                 self.answer(model)
