@@ -42,6 +42,11 @@ struct BrokerCheck {
         if publishes {
             print("\(broker): whether it permits publishing cannot be known without publishing")
         }
+        if let name = settings.login.user, name != settings.host {
+            print(
+                "\(broker): “host” is \(settings.host); with the rights in statusd-mqtt(8), “user” must be the same, "
+                    + "and not \(VisibleText.escape(name))")
+        }
         await visit.end()
         return granted.count == filters.count && !granted.contains(false)
     }
@@ -50,7 +55,8 @@ struct BrokerCheck {
     private func hosts(_ visit: BrokerVisit) async -> Set<ServerName> {
         var reader = FollowReader(settings.mqtt.follow, own: settings.host)
         var hosts: Set<ServerName> = []
-        while let event = await visit.next(within: Self.quietTime) {
+        let deadline = ContinuousClock.now + Self.patience
+        while ContinuousClock.now < deadline, let event = await visit.next(within: Self.quietTime) {
             guard case .message(let message) = event, let topic = Topic(message.topic) else { continue }
             let outcome = reader.read(message, topic, now: .zero, wall: .now)
             if case .report(let report) = outcome { hosts.insert(report.host) }
@@ -68,4 +74,5 @@ struct BrokerCheck {
 
     /// After so long without a message that the broker keeps, it has sent all of them.
     private static let quietTime = Duration.seconds(1)
+    private static let patience = Duration.seconds(10)
 }

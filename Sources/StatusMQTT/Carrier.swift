@@ -54,6 +54,7 @@ final class Carrier {
         await bridge?.stop()
         (bridge, self.section) = (nil, section)
         guard let settings = try fixed ?? readSettings(section) else {
+            logger.info("the configuration of statusd has no section “mqtt”: nothing is published or followed")
             return ServiceManager.notify(.status("the configuration of statusd has no section “mqtt”"))
         }
         let bridge = Bridge(settings, daemon: daemon, logger: logger)

@@ -18,6 +18,8 @@ struct Program: Sendable {
         case check
         /// Remove the messages of a host that is gone.
         case remove(String)
+
+        var isShort: Bool { if case .carry = self { false } else { true } }
     }
 
     /// The file or directory with the section `mqtt`; nil to ask the daemon.
@@ -40,6 +42,8 @@ struct Program: Sendable {
     @EventLoop
     func run(_ work: Work) async -> Int32 {
         do {
+            let sources = try work.isShort ? Self.signals.map { try SignalSource($0) { exit(128 + $0) } } : []
+            defer { withExtendedLifetime(sources) {} }
             switch work {
             case .carry: return try await carry()
             case .check: return await BrokerCheck(try await settings()).run()

@@ -82,11 +82,20 @@ extension Ledger {
         guard let place = records.place(of: host), records[place].definition.source == Host.source else {
             return effects
         }
+        if records[place].state.parent != definition.parent {
+            // This host has another name than before.
+            records[place].definition = definition
+            records[place].state.parent = definition.parent
+            effects = effects.followed(by: append(.updated, at: place))
+        }
         let old = records[place].state
         switch entry.report.state {
         case .ready: _ = records[place].state.take(Self.readyText, level: .ok, [], at: now.wall)
         case .lost: _ = records[place].state.take(Self.text(ofLost: entry), level: .critical, [], at: now.wall)
-        case .stopped: _ = records[place].state.take(Self.stoppedText, level: .unknown, [], at: now.wall)
+        case .stopped:
+            // As a failed one, it holds the alerts of its servers.
+            records[place].state.status = nil
+            (records[place].state.phase, records[place].state.message) = (.failed, Self.stoppedText)
         }
         records[place].state.isRestored = false
         if records[place].state.isLike(old) {
@@ -97,7 +106,7 @@ extension Ledger {
     }
 
     private static let readyText = StatusText(label: "ready")
-    private static let stoppedText = StatusText(label: "stopped: statusd does not run there")
+    private static let stoppedText = "stopped: statusd or statusd-mqtt does not run there"
 
     private static func text(ofLost entry: HostTable.Entry) -> StatusText {
         switch (entry.isOwn, entry.isOver) {
@@ -158,7 +167,9 @@ extension Ledger {
         if isKnown { return nil }
         let old = records[place].state
         let silence = records[place].report?.silence
-        if silence != last.silence, silence != old.silence {
+        // After a restart, what the host had said of silences before is known only if it is in effect here.
+        let keepsOwn = last.epoch < 0 && old.silence?.user != nil
+        if silence != last.silence, silence != old.silence, !keepsOwn {
             records[place].state.silence = silence
             effects = effects.followed(by: append(silence == nil ? .unsilenced : .silenced, at: place))
         }
@@ -256,7 +267,7 @@ extension Ledger {
             records[place].report = ServerReport(silence: state.silence)
         } else {
             let wasLost = state.status?.level == .critical
-            hosts.entries[host]?.report.state = state.status?.level == .unknown ? .stopped : wasLost ? .lost : .ready
+            hosts.entries[host]?.report.state = state.phase == .failed ? .stopped : wasLost ? .lost : .ready
             hosts.entries[host]?.since = state.status?.changedAt ?? now.wall
         }
     }

@@ -66,6 +66,8 @@ import Testing
         #expect(attempts.ended(ConnectionFailure(.lost, ""), after: .seconds(31), random: 1) < .seconds(1))
         #expect(attempts.ended(ConnectionFailure(.wanted, ""), after: .seconds(6), random: 1) == .zero)
         #expect(attempts.ended(ConnectionFailure(.wanted, ""), after: .seconds(1), random: 1) == .seconds(1))
+        for _ in 0..<20 { _ = attempts.ended(ConnectionFailure(.wanted, ""), after: .seconds(1), random: 1) }
+        #expect(attempts.ended(ConnectionFailure(.wanted, ""), after: .seconds(1), random: 1) > .seconds(20))
     }
 
     @Test("an error says what to do")

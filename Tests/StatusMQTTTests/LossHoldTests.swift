@@ -38,14 +38,23 @@ import Testing
         #expect(losses.takeDue(now: .seconds(130)) == [try report(.lost)])
     }
 
-    @Test("a host that was not ready before, was stopped or is gone is told at once")
+    @Test("a restart of a host's statusd-mqtt is not told")
+    func restart() throws {
+        var losses = LossHold()
+        _ = losses.take(try report(.ready), now: .zero, returnsEnd: .zero)
+        #expect(losses.take(try report(.stopped), now: .seconds(1), returnsEnd: .zero) == nil)
+        #expect(losses.take(try report(.ready), now: .seconds(2), returnsEnd: .zero) == (try report(.ready)))
+        #expect(losses.takeDue(now: .seconds(9)) == [])
+    }
+
+    @Test("a host that was not ready before, or is gone, is told at once")
     func atOnce() throws {
         var losses = LossHold()
         for state in [HostState.lost, .stopped, nil] {
             #expect(losses.take(try report(state), now: .zero, returnsEnd: .seconds(30)) == (try report(state)))
         }
         _ = losses.take(try report(.ready), now: .zero, returnsEnd: .zero)
-        #expect(losses.take(try report(.stopped), now: .zero, returnsEnd: .zero) == (try report(.stopped)))
+        #expect(losses.take(try report(nil), now: .zero, returnsEnd: .zero) == (try report(nil)))
         #expect(losses.readyHosts.isEmpty)
     }
 }

@@ -36,6 +36,18 @@ struct OwnPresenceTests {
         #expect(told(at: 113) == .ready)
     }
 
+    @Test("after a long loss, it is told that there is one when the hosts have had time to come back")
+    mutating func longLoss() {
+        presence.connected(now: .zero, wall: Timestamp(milliseconds: 1000))
+        _ = told(at: 0)
+        presence.disconnected(now: .seconds(10))
+        #expect(told(at: 20) == .lost)
+        presence.connected(now: .seconds(200), wall: Timestamp(milliseconds: 1000))
+        #expect(told(at: 229) == nil)
+        #expect(told(at: 230) == .ready)
+        #expect(told(at: 290) == .ready)
+    }
+
     @Test("each connection has a larger number, also when the clock goes back")
     mutating func numbers() {
         presence.connected(now: .seconds(1), wall: Timestamp(milliseconds: 5000))

@@ -101,6 +101,7 @@ import Testing
             #expect(ownership.heard(presence(state, epoch: 8), now: .zero) == .connectAgain)
         }
         let own = presence(.stopped, epoch: 7, of: machines.0)
-        #expect(ownership.heard(own, now: .zero) == .sayReady, "said by this host, while statusd is away")
+        #expect(ownership.heard(own, mayBeStopped: true, now: .zero) == .sayReady, "said while statusd is away")
+        #expect(ownership.heard(own, now: .zero) == .connectAgain, "said by another client")
     }
 }

@@ -44,10 +44,13 @@ struct ConnectionAttempts: Sendable {
     mutating func ended(_ failure: ConnectionFailure, after lasted: Duration?, random: Double) -> Duration {
         let broker = brokers[index]
         switch (failure.code, lasted) {
-        case (.wanted, let lasted):
+        case (.wanted, let lasted?) where lasted >= Self.soon:
             failures = 0
+            return .zero
+        case (.wanted, _):
             // Whoever may write below this host's name can have it connect again and again.
-            return lasted ?? .zero < Self.soon ? .seconds(1) : .zero
+            failures += 1
+            return max(pause(random), .seconds(1))
         case (.version, nil), (.closedAtOnce, nil):
             // NATS and older brokers. One that only closed is asked for MQTT 5 again, if the older version fails too.
             if olderBrokers.insert(broker).inserted { return .zero }
@@ -57,6 +60,10 @@ struct ConnectionAttempts: Sendable {
         if let lasted, lasted > Self.longEnough { failures = 0 }
         failures += 1
         index = (index + 1) % brokers.count
+        return pause(random)
+    }
+
+    private func pause(_ random: Double) -> Duration {
         let rounds = failures / brokers.count
         let longest = min(Self.longestPause, Self.shortestPause * Double(1 << min(rounds, 8)))
         // The shortest part is for a broker that refuses at once.

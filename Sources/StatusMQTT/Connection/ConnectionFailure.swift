@@ -49,12 +49,20 @@ struct ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
         if number == ECONNRESET, broker.usesTLS {
             return Self(
                 .unreachable,
-                "\(broker.authority) resets the connection: either it does not speak TLS there, or it requires a client "
-                    + "certificate; use its port for TLS, or the credentials mqtt.certificate and mqtt.key")
+                "\(broker.authority) has reset the connection; if this is its port without TLS, write mqtt://; if it "
+                    + "requires a client certificate, put that into the credentials mqtt.certificate and mqtt.key")
         }
         let advice = number == ECONNREFUSED ? "; is there a broker, and is this its port?" : ""
         return Self(
             .unreachable, "cannot connect to \(broker.authority): \(String(cString: strerror(number)))\(advice)")
+    }
+
+    /// The broker has refused the connection, or closed it before a byte of TLS was sent.
+    static func notTaken(_ broker: MQTTBroker) -> Self {
+        Self(
+            .unreachable,
+            "\(broker.authority) does not take the connection; is there a broker, and is this its port? If that is one "
+                + "without TLS, write mqtt://")
     }
 
     /// The broker has answered CONNECT with a code.
@@ -103,9 +111,17 @@ struct ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
                 .unauthorized,
                 "\(place) requires a client certificate; put it into the credentials mqtt.certificate and mqtt.key")
         }
-        let isPlain = errors.contains { $0.contains("wrong version number") || $0.contains("unexpected eof") }
-        if isPlain || errors.isEmpty {
+        if errors.contains(where: { $0.contains("wrong version number") }) {
             return Self(.untrusted, "\(place) does not speak TLS there; use its port for TLS, or mqtt://")
+        }
+        if errors.isEmpty || errors.contains(where: { $0.contains("unexpected eof") }) {
+            return Self(.lost, "\(place) has closed the connection; if this is its port without TLS, write mqtt://")
+        }
+        if errors.contains(where: { $0.contains("alert") && $0.contains("unknown ca") }) {
+            return Self(
+                .unauthorized,
+                "\(place) does not trust the certificate of this host; put one that an authority of the broker has "
+                    + "signed into the credentials mqtt.certificate and mqtt.key")
         }
         if errors.contains(where: { $0.contains("CA certificates") }) {
             return Self(.credentials, "cannot use the credential mqtt.ca, which must have certificates in PEM format")

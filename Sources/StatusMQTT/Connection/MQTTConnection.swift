@@ -39,8 +39,8 @@ final class MQTTConnection: EndOfTurnWork {
     private static let patience = Duration.seconds(2)
     /// How long to wait for the answer to CONNECT.
     private static let greetingTime = Duration.seconds(5)
-    /// How long to wait for the acknowledgement of the last message.
-    private static let farewellTime = Duration.milliseconds(500)
+    /// How long to wait for the acknowledgement of the last message, or of CONNECT, at the end.
+    private static let farewellTime = Duration.milliseconds(1800)
     /// How often libmosquitto checks whether it must send a ping.
     private static let checkTime = Duration.milliseconds(2500)
 
@@ -107,7 +107,7 @@ final class MQTTConnection: EndOfTurnWork {
 
     /// Ends the connection without the will.
     ///
-    /// - Parameter farewell: a last message, whose acknowledgement is awaited for at most 500 ms.
+    /// - Parameter farewell: a last message, whose acknowledgement is awaited for a moment.
     func stop(_ farewell: OutgoingMessage? = nil) async {
         await TimedWait<Void>.run(within: Self.patience) { end in
             endWaiter = end
@@ -119,9 +119,13 @@ final class MQTTConnection: EndOfTurnWork {
         let session = upSession
         isStopping = true
         guard let session else {
+            switch state {
             // A thread that is looking up a name cannot be stopped.
-            if case .opening = state { return }
-            return finish(.wanted, lasted: nil)
+            case .opening: return
+            // If the broker knows the will already, it must hear DISCONNECT.
+            case .open: return timer?.schedule(after: Self.farewellTime) ?? ()
+            case .pausing, .stopped: return finish(.wanted, lasted: nil)
+            }
         }
         if let farewell {
             self.farewell = session.publish(farewell)
@@ -201,6 +205,7 @@ final class MQTTConnection: EndOfTurnWork {
     private func socketIsReady(_ events: IOSource.Events) {
         guard case .open(let session, _) = state else { return }
         if session.isConnected(), !events.isDisjoint(with: [.readable, .hangUp, .error]) { read(session) }
+        if !events.isDisjoint(with: [.hangUp, .error]) { session.hungUp() }
         flush()
     }
 
@@ -238,7 +243,9 @@ final class MQTTConnection: EndOfTurnWork {
 
     private func deliver(_ session: MQTTSession) {
         for event in session.takeEvents() {
-            if case .connected = event { timer?.schedule(after: Self.checkTime) }
+            if case .connected = event {
+                if isStopping { session.disconnect(.wanted) } else { timer?.schedule(after: Self.checkTime) }
+            }
             if let farewell, session.isAcknowledged(farewell) { endFarewell(session) }
             if !isStopping { handler(event) }
         }

@@ -26,6 +26,9 @@ struct MQTTLogin: Sendable {
     static func read(user: String?, directory: String?) throws(Invalid) -> MQTTLogin {
         var login = MQTTLogin(user: user)
         guard let directory else { return login }
+        guard access(directory, F_OK) == 0 else {
+            throw Invalid(description: "CREDENTIALS_DIRECTORY is not there: \(String(cString: strerror(errno)))")
+        }
         func path(_ name: String) throws(Invalid) -> String? {
             let path = "\(directory)/mqtt.\(name)"
             guard access(path, F_OK) == 0 else { return nil }
@@ -76,7 +79,7 @@ struct MQTTLogin: Sendable {
         let count = Glibc.read(descriptor, &bytes, bytes.count)
         var text = bytes.prefix(max(0, count))
         while text.last == UInt8(ascii: "\n") || text.last == UInt8(ascii: "\r") { text.removeLast() }
-        guard !text.isEmpty, text.count < longestPassword, !text.contains(0),
+        guard !text.isEmpty, text.count < longestPassword, !text.contains(where: { $0 < 0x20 }),
             let password = String(validating: text, as: UTF8.self)
         else {
             throw Invalid(description: "the credential mqtt.password must be one line of text")

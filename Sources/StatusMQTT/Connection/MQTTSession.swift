@@ -141,6 +141,9 @@ final class MQTTSession: @unchecked Sendable {
         return events
     }
 
+    /// The broker has closed the socket; libmosquitto does not notice that during the handshake of TLS.
+    func hungUp() { if phase == .greeting { phase = .ended } }
+
     /// Ends the connection for this reason.
     func fail(_ reason: ConnectionFailure) {
         guard phase != .ended else { return }
@@ -166,8 +169,14 @@ final class MQTTSession: @unchecked Sendable {
         var number: Int32 = 0
         var length = socklen_t(MemoryLayout.size(ofValue: number))
         getsockopt(socket, SOL_SOCKET, SO_ERROR, &number, &length)
-        guard number == 0 else {
-            fail(.notConnected(info.broker, errno: number))
+        var peer = sockaddr_storage()
+        var peerLength = socklen_t(MemoryLayout.size(ofValue: peer))
+        let hasPeer = withUnsafeMutableBytes(of: &peer) { bytes in
+            getpeername(socket, bytes.assumingMemoryBound(to: sockaddr.self).baseAddress, &peerLength) == 0
+        }
+        guard number == 0, hasPeer else {
+            // TLS has tried to write already, and has taken the error.
+            fail(number == 0 ? .notTaken(info.broker) : .notConnected(info.broker, errno: number))
             return false
         }
         noticeLoss(of: socket)

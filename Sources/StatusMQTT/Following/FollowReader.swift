@@ -36,7 +36,7 @@ struct FollowReader {
 
     static let longestState = 32 * 1024
     /// More hosts than a hub can have.
-    private static let mostHosts = 65_536
+    static let mostHosts = 65_536
 
     private let patterns: [FollowPattern]
     /// This host, whose messages are no news.

@@ -2,7 +2,7 @@
 
 import StatusModel
 
-/// Holds back for a moment that a host is lost, because it may be the broker that is.
+/// Holds back for a moment that a host is lost or stopped, because it may be the broker that is, or a restart.
 ///
 /// A broker that is stopped sends the wills of all hosts before it closes the connections. After its return, it may
 /// have kept them, and the hosts come back one after the other.
@@ -21,12 +21,16 @@ struct LossHold {
     /// - Parameter returnsEnd: until when hosts may come back after an absence of the broker.
     mutating func take(_ report: FollowReport, now: Duration, returnsEnd: Duration) -> FollowReport? {
         guard case .host(let host, let presence, _) = report else { return report }
-        if presence?.state == .lost, readyHosts.contains(host) {
+        if let presence, presence.state != .ready, readyHosts.contains(host) {
             held[host] = (report, held[host]?.due ?? max(now + Self.shortest, returnsEnd))
             return nil
         }
         held[host] = nil
-        if presence?.state == .ready { readyHosts.insert(host) } else { readyHosts.remove(host) }
+        if presence?.state != .ready {
+            readyHosts.remove(host)
+        } else if readyHosts.count < FollowReader.mostHosts {
+            readyHosts.insert(host)
+        }
         return report
     }
 

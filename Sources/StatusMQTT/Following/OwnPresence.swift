@@ -8,6 +8,10 @@ struct OwnPresence {
     static let beat = Duration.seconds(60)
     /// How long a connection to one of the brokers may take to come back.
     static let patience = Duration.seconds(10)
+    /// After a loss of this length, the daemon takes all hosts for lost.
+    static let longLoss = Duration.seconds(180)
+    /// How long hosts may take to come back to a broker: their longest pause is 26 s.
+    static let returnTime = Duration.seconds(30)
 
     private let machine: String
     /// The number of the connection, which grows with each.
@@ -27,7 +31,9 @@ struct OwnPresence {
 
     mutating func connected(now: Duration, wall: Timestamp) {
         epoch = max(epoch + 1, Int(clamping: wall.milliseconds))
-        (lostAt, due) = (nil, now)
+        // As long as it is lost itself, the hosts are not told as lost.
+        let isLong = lostAt.map { due == nil && now - $0 >= Self.longLoss } ?? false
+        (lostAt, due) = (nil, isLong ? now + Self.returnTime : now)
     }
 
     mutating func disconnected(now: Duration) {

@@ -27,8 +27,6 @@ final class Subscriber {
     private static let tick = (active: Duration.seconds(1), idle: Duration.seconds(15))
     /// How long to wait for what the broker keeps of this host.
     private static let lookTime = Duration.milliseconds(500)
-    /// How long hosts may take to come back to a broker: their longest pause is 26 s.
-    private static let returnTime = Duration.seconds(30)
 
     private enum Call { case report(FollowReport), endPass }
 
@@ -93,7 +91,7 @@ final class Subscriber {
     private func take(_ event: MQTTEvent) {
         switch event {
         case .connected:
-            if wasConnected { returnsEnd = Self.now + Self.returnTime }
+            if wasConnected { returnsEnd = Self.now + OwnPresence.returnTime }
             wasConnected = true
             presence.connected(now: Self.now, wall: Timestamp.now)
             tellPresence()
@@ -262,7 +260,7 @@ final class Subscriber {
             limiter.log(
                 "two machines publish as \(host) at the broker; statusd takes only the first", about: host.rawValue,
                 level: .error)
-        case .reportRefused(let reason): limiter.log("statusd does not take \(reason)", about: host.rawValue)
+        case .reportRefused(let reason): limiter.log("statusd refuses a report: \(reason)", about: host.rawValue)
         case .limitReached(let limit, let value):
             limiter.log(
                 "statusd has no room for more servers; raise “\(limit)” (\(value)) in “limits”", about: "limit")

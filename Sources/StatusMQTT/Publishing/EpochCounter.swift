@@ -13,18 +13,18 @@ final class EpochCounter: Sendable {
     /// Whoever may write below a host's name may write any number there, and the host must still find a higher one.
     private static let longestLead = 315_360_000_000
 
-    private let last: Mutex<Int>
+    private let counter: Mutex<Int>
     private let path: String?
 
     /// - Parameter directory: `STATE_DIRECTORY`; nil to keep no number.
     init(directory: String?) {
         path = directory.map { "\($0)/epoch" }
-        last = Mutex(path.flatMap(Self.read) ?? 0)
+        counter = Mutex(path.flatMap(Self.read) ?? 0)
     }
 
     /// The number of the next connection; called on a thread that may block.
     func next() -> Int {
-        let epoch = last.withLock { last in
+        let epoch = counter.withLock { last in
             last = max(last + 1, Int(clamping: Timestamp.now.milliseconds))
             return last
         }
@@ -33,7 +33,10 @@ final class EpochCounter: Sendable {
     }
 
     /// The broker has a message with this number for this host's name.
-    func saw(_ epoch: Int) { last.withLock { $0 = max($0, epoch) } }
+    func saw(_ epoch: Int) { counter.withLock { $0 = max($0, epoch) } }
+
+    /// The highest number that was given or seen.
+    var last: Int { counter.withLock { $0 } }
 
     /// Whether a host can have this number.
     static func isPlausible(_ epoch: Int, at wall: Timestamp) -> Bool {

@@ -52,7 +52,9 @@ struct Ownership {
     mutating func looked() -> Action? { state == .looking ? begin() : nil }
 
     /// A message in `$state` of this name was heard; nil for an empty or invalid one.
-    mutating func heard(_ presence: Presence?, now: Duration) -> Action? {
+    ///
+    /// - Parameter mayBeStopped: whether this host itself has said that it is stopped, because statusd is away.
+    mutating func heard(_ presence: Presence?, mayBeStopped: Bool = false, now: Duration) -> Action? {
         guard let presence, presence.machine != machine || presence.state != .ready else {
             return heardOwn(presence)
         }
@@ -67,8 +69,8 @@ struct Ownership {
             return known == nil ? .hold(presence) : nil
         case .publishing:
             if isRival { return isBefore(presence) ? stay(presence) : yield(presence, now) }
-            // While statusd is away, this host itself says that it has stopped.
-            let isOwn = presence.machine == machine && presence.state == .stopped && presence.epoch == epoch
+            let isOwn =
+                mayBeStopped && presence.machine == machine && presence.state == .stopped && presence.epoch == epoch
             return !isOwn && presence.epoch >= epoch ?? .max ? .connectAgain : .sayReady
         }
     }

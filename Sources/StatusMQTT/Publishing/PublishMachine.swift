@@ -24,10 +24,10 @@ struct PublishMachine {
     private(set) var unacknowledged = 0
     private var waiting: [ServerName: Payload] = [:]
     private var order: Deque<ServerName> = []
-    /// The newest revision that the daemon has told; nil before the first snapshot.
-    private var latest: Int?
-    /// The servers that are published.
-    private(set) var names: Set<ServerName> = []
+    /// Those to empty, which come after all others.
+    private var removals: Deque<ServerName> = []
+    /// The servers that are published, and the newest revision of each.
+    private var revisions: [ServerName: Int] = [:]
     /// Names that the broker has, until the first snapshot tells which of them exist.
     private var kept: Set<ServerName>?
     private var discovery: Discovery?
@@ -43,14 +43,18 @@ struct PublishMachine {
         (self.kept, self.discovery) = (kept, discovery)
     }
 
+    /// The servers that are published.
+    var names: Set<ServerName> { Set(revisions.keys) }
+
+    var count: Int { revisions.count }
+
     // MARK: Inputs
 
     /// Takes an event of the daemon.
     mutating func take(_ event: Event) {
-        if event.kind == .snapshot || latest != nil { latest = event.cursor.revision }
         switch event.kind {
         case .snapshot: takeSnapshot(event.servers ?? [])
-        case .removed: if let name = event.server?.name, names.contains(name) { remove(name) }
+        case .removed: if let name = event.server?.name, revisions[name] != nil { remove(name) }
         // Which server is selected concerns only its own host.
         case .selected, .gap, .alive: break
         default: if let state = event.server { add(state) }
@@ -60,7 +64,7 @@ struct PublishMachine {
     /// The broker keeps a message for this name, as the subscribing connection has heard.
     mutating func heard(_ name: ServerName) {
         if kept == nil {
-            if !names.contains(name) { remove(name) }
+            if revisions[name] == nil, removals.count < Self.mostLeftovers { remove(name) }
         } else if kept?.count ?? 0 < Self.mostLeftovers {
             kept?.insert(name)
         }
@@ -68,8 +72,8 @@ struct PublishMachine {
 
     /// Whether hosts that follow take this message for a newer one than any that this connection has published.
     func isOvertaken(by version: StateVersion?, for name: ServerName) -> Bool {
-        guard names.contains(name), let latest else { return false }
-        return version.map { $0 > StateVersion(epoch: epoch, revision: latest) } ?? true
+        guard let revision = revisions[name] else { return false }
+        return version.map { $0 > StateVersion(epoch: epoch, revision: revision) } ?? true
     }
 
     /// A message was sent that is not from ``next()``.
@@ -80,8 +84,10 @@ struct PublishMachine {
     /// The next message; nil if there is none, or if the broker is behind.
     mutating func next() -> OutgoingMessage? {
         guard unacknowledged < Self.window else { return nil }
-        guard let name = order.popFirst(), let payload = waiting.removeValue(forKey: name) else {
-            guard kept == nil, let message = discovery?.next(names: names, host: host) else { return nil }
+        guard let (name, payload) = takeWaiting() else {
+            guard kept == nil, discovery != nil else { return nil }
+            let names = names
+            guard let message = discovery?.next(names: names, host: host) else { return nil }
             unacknowledged += 1
             return message
         }
@@ -91,7 +97,7 @@ struct PublishMachine {
     }
 
     /// The names that the broker may have after this connection.
-    var mayBeKept: Set<ServerName> { names.union(kept ?? []).union(order) }
+    var mayBeKept: Set<ServerName> { names.union(kept ?? []).union(removals) }
 
     /// What this connection has announced, for the next one.
     var announced: Discovery? { discovery }
@@ -101,7 +107,7 @@ struct PublishMachine {
     private mutating func takeSnapshot(_ states: [ServerState]) {
         let former = names.union(kept ?? [])
         discovery?.note(former)
-        (names, kept) = ([], nil)
+        (revisions, kept) = ([:], nil)
         for state in states { add(state) }
         // After the servers, which matter more.
         for name in former.subtracting(names).sorted() { remove(name) }
@@ -110,17 +116,30 @@ struct PublishMachine {
     private mutating func add(_ state: ServerState) {
         let isPublished = !state.isOfOtherHost && patterns.contains { fnmatch($0, state.name.rawValue, 0) == 0 }
         guard isPublished else { return }
-        names.insert(state.name)
+        revisions[state.name] = state.revision
         wait(.state(state), for: state.name)
     }
 
     private mutating func remove(_ name: ServerName) {
-        names.remove(name)
+        revisions[name] = nil
         wait(.empty, for: name)
     }
 
     private mutating func wait(_ payload: Payload, for name: ServerName) {
-        if waiting.updateValue(payload, forKey: name) == nil { order.append(name) }
+        let former = waiting.updateValue(payload, forKey: name)
+        switch (payload, former) {
+        case (.state, .state), (.empty, .empty): break
+        case (.state, _): order.append(name)
+        case (.empty, _): removals.append(name)
+        }
+    }
+
+    /// A name may be in both queues, if its server came or went while it waited.
+    private mutating func takeWaiting() -> (ServerName, Payload)? {
+        while let name = order.popFirst() ?? removals.popFirst() {
+            if let payload = waiting.removeValue(forKey: name) { return (name, payload) }
+        }
+        return nil
     }
 
     /// The object that `statusctl --json status` shows, with the number of the connection.

@@ -50,6 +50,11 @@ final class Publisher {
     /// The number of beats until all servers are published again.
     private var beatsLeft = 0
     private var isDaemonAway = false
+    /// Whether another machine has this host's name.
+    private var isHeld = false
+    private var unacknowledgedPresences = 0
+    /// The daemon's log, whose revisions are published in this connection.
+    private var log: Epoch?
 
     init(
         _ settings: Settings, daemon: DaemonLink, epochs: EpochCounter, logger: Logger,
@@ -65,7 +70,7 @@ final class Publisher {
     }
 
     /// The number of published servers; nil while nothing is published.
-    var publishedCount: Int? { machine?.names.count }
+    var publishedCount: Int? { machine?.count }
 
     /// Ends the connection, and says that this host has stopped.
     func stop() async {
@@ -83,7 +88,8 @@ final class Publisher {
     func heardPresence(_ payload: [UInt8]) {
         let presence = Presence.read(payload, at: .now)
         if let presence { epochs.saw(presence.epoch) }
-        carryOut(ownership.heard(presence, now: .nanoseconds(Int64(nanoseconds(of: CLOCK_BOOTTIME)))))
+        let now = Duration.nanoseconds(Int64(nanoseconds(of: CLOCK_BOOTTIME)))
+        carryOut(ownership.heard(presence, mayBeStopped: isDaemonAway, now: now))
     }
 
     func heardServer(_ name: ServerName, _ payload: [UInt8]) {
@@ -91,15 +97,14 @@ final class Publisher {
         if machine == nil, kept.count < PublishMachine.mostLeftovers { kept.insert(name) }
         machine?.heard(name)
         pump()
-        guard let machine else { return }
         let version = StateVersion.read(payload, at: .now)
-        guard machine.isOvertaken(by: version, for: name) else { return }
+        if let version { epochs.saw(version.epoch) }
+        guard let machine, machine.isOvertaken(by: version, for: name) else { return }
         limiter.log(
             """
             another client of the broker has written \(Topic.server(host: settings.host, name).text); all servers are \
             published again; see statusd-mqtt(8) for the rights that the broker should give
             """, about: "foreign")
-        if let version { epochs.saw(version.epoch) }
         connection?.reconnect()
     }
 
@@ -116,10 +121,15 @@ final class Publisher {
     private func carryOut(_ action: Ownership.Action?) {
         switch action {
         case nil: break
-        case .publish: connect(asOwner: true)
-        case .sayReady: sayReady()
+        case .publish:
+            if isHeld { logger.info("the other machine is gone; this one publishes as \(settings.host) now") }
+            isHeld = false
+            connect(asOwner: true)
+        // Whoever writes there again and again gets one answer at a time.
+        case .sayReady: if unacknowledgedPresences == 0 { sayReady() }
         case .connectAgain: connection?.reconnect()
         case .hold(let rival), .yield(let rival):
+            isHeld = true
             limiter.log(
                 """
                 another machine (\(rival.machine.prefix(8))…) is already \(settings.host) at the broker; nothing is \
@@ -169,12 +179,13 @@ final class Publisher {
             if let epoch = info.epoch { begin(epoch) } else { claim() }
         case .published(let topic, let refusal):
             machine?.acknowledged()
+            if topic == Topic.presence(host: settings.host).text { unacknowledgedPresences -= 1 }
             if let refusal {
                 let user = settings.connection.login.user.map { "the user “\(VisibleText.escape($0))”" } ?? "everyone"
                 limiter.log(
                     """
-                    the broker does not take \(topic): \(refusal); it must permit \(user) to write below \
-                    statusd/1/\(settings.host), see statusd-mqtt(8), or “host” must be another name
+                    the broker does not take \(topic): \(refusal); it must permit \(user) to write there, see \
+                    statusd-mqtt(8), or “host” must be another name
                     """, about: "refusal")
             }
             pump()
@@ -186,8 +197,10 @@ final class Publisher {
 
     /// A connection of the owner has begun: all is published again, because the broker may have forgotten it.
     private func begin(_ epoch: Int) {
-        guard ownership.state == .publishing else { return connection?.reconnect() ?? () }
+        // Meanwhile, there may have been a higher number below this host's name.
+        guard ownership.state == .publishing, epochs.last == epoch else { return connection?.reconnect() ?? () }
         ownership.connected(epoch: epoch)
+        (log, unacknowledgedPresences) = (nil, 0)
         isDaemonAway = false
         beatsLeft = connection?.session?.version == .three ? 1 : .random(in: Self.beatsPerRepetition)
         publishAll(epoch)
@@ -203,7 +216,8 @@ final class Publisher {
         // Unstructured, because it lasts until all is published again; endSession() cancels it.
         watch = Task { [self] in
             try? await daemon.watch { event in
-                if Task.isCancelled { return false }
+                if Task.isCancelled || log ?? event.cursor.epoch != event.cursor.epoch { return false }
+                log = event.cursor.epoch
                 machine?.take(event)
                 pump()
                 return true
@@ -229,7 +243,7 @@ final class Publisher {
     private func presence(_ state: HostState, _ epoch: Int) -> OutgoingMessage {
         let presence = Presence(
             state: state, epoch: epoch, machine: settings.machine, first: ownership.first,
-            version: MonitorVersion.current, at: Timestamp.now, servers: machine?.names.count)
+            version: MonitorVersion.current, at: Timestamp.now, servers: machine?.count)
         return OutgoingMessage(topic: Topic.presence(host: settings.host).text, payload: presence.payload)
     }
 
@@ -257,6 +271,7 @@ final class Publisher {
 
     private func send(_ message: OutgoingMessage) {
         machine?.sent()
+        unacknowledgedPresences += 1
         connection?.publish(message)
     }
 

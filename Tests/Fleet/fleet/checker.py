@@ -3,7 +3,7 @@
 
 IDENTICAL = ("description", "phase")
 OF_STATUS = ("text", "level", "changedAt", "levelChangedAt")
-LEVELS = {"ready": "ok", "lost": "critical", "stopped": "unknown"}
+LEVELS = {"ready": "ok", "lost": "critical"}
 CLOCK = 5_000
 """The error, in milliseconds, of a clock difference that is measured under load."""
 
@@ -72,6 +72,8 @@ def of_host(name, host, itself, row, mine):
 
 def shows(itself, state):
     """Whether the server that stands for a host shows its state."""
+    if state == "stopped":
+        return itself["phase"] == "failed"
     return itself["phase"] == "loaded" and (itself.get("status") or {}).get("level") == LEVELS[state]
 
 

@@ -123,7 +123,7 @@ class Mosquitto(Engine):
     """Debian's mosquitto. `listeners`: addresses in addition to 127.0.0.1; `lines`: more lines of its configuration."""
 
     # Without a queue for a slow hub, a message would be lost; and nothing is kept, so that a restart forgets all.
-    LIMITS = ["max_queued_messages 0", "max_inflight_messages 0", "set_tcp_nodelay true"]
+    LIMITS = ["max_queued_messages 10000000", "max_inflight_messages 0", "set_tcp_nodelay true"]
     # Says who connected, and leaves out each message.
     LOG = ["log_type error", "log_type warning", "log_type notice", "log_type information"]
 

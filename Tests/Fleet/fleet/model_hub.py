@@ -73,7 +73,9 @@ class ModelHub:
             shown.append(made)
         for host, state in self.hosts.items():
             made = {"name": host, "source": "mqtt", "phase": "loaded", "stale": False, "refreshable": False}
-            made["status"] = {"level": LEVELS[state["state"]], "text": state["state"]}
+            made["status"] = {"level": LEVELS.get(state["state"]), "text": state["state"]}
+            if state["state"] == "stopped":
+                made.update(phase="failed", status=None)
             shown.append(made)
         self.spoil([server for server in shown if server.get("status") and "@" in server["name"]], shown)
         return shown

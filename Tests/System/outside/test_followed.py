@@ -59,7 +59,7 @@ def followed():
         contains(daemon.done("hosts"), "lost")
         report_host(reporter, epoch=2)
         report_host(reporter, "stopped", epoch=2)
-        contains(daemon.done("list"), "stopped: statusd does not run there  unknown")
+        contains(daemon.done("list"), "stopped: statusd or statusd-mqtt does not run there")
         report_host(reporter, "lost", epoch=3)
         equal([(host["name"], host["state"], host["servers"], host["worst"])
                for host in json.loads(daemon.done("hosts", "--json"))["hosts"]], [("web1", "lost", 1, "unknown")])
@@ -96,6 +96,7 @@ def restart():
             report(reporter, "db", "slow", "warning")
             report(reporter, "mail")
         daemon.done("select", "db@web1")
+        daemon.done("silence", "db@web1", "--for", "1h")
         daemon.stop()
         daemon.start()
         contains(daemon.done("list"), "db@web1", "slow", "mail@web1", "local")
@@ -105,8 +106,8 @@ def restart():
             report_host(reporter, epoch=2)
             report(reporter, "db", "slow", "warning", epoch=2)
             seen = [next(events)["server"] for _ in range(2)]
-            equal([(server["name"], server["stale"], server.get("restored")) for server in seen],
-                  [("web1", False, None), ("db@web1", False, None)])
+            equal([(server["name"], server["stale"], server.get("restored"), "silence" in server) for server in seen],
+                  [("web1", False, None, False), ("db@web1", False, None, True)])
             equal([reporter.call("EndReport")["removed"] for _ in range(2)], [[], ["mail@web1"]])
         with daemon.connect() as connection:
             settings = connection.more("GetMQTT")

@@ -66,7 +66,7 @@ def tls():
         equal(bad.status, 78)
         contains(bad.out, "mqtt.certificate and mqtt.key, which must be a certificate and its key")
         with Broker() as plain:
-            contains(checked(plain.url.replace("mqtt:", "mqtts:"), right).out, "does not speak TLS there")
+            contains(checked(plain.url.replace("mqtt:", "mqtts:"), right).out, "without TLS, write mqtt://")
 
 
 @test("a host that proves with a certificate who it is can publish; without one, it is told what the broker requires")
@@ -97,7 +97,7 @@ def unauthorized():
             bridge.logs("refuses a connection without a user")
             bridge.status("not connected", "refuses")
         with Bridge(daemon, section(broker.url, user="web1"), {"password": "secret\n"}) as bridge:
-            bridge.logs("connected to", "the broker does not take statusd/1/web1/$state: Not authorized", "to write below statusd/1/web1,")
+            bridge.logs("connected to", "the broker does not take statusd/1/web1/$state: Not authorized", "it must permit the user “web1” to write there")
         with Bridge(daemon, section(broker.url, user="web1", follow=["web2"]), {"password": "secret\n"}, start=False) as bridge:
             contains(bridge.run("--check").out, "grants the subscription to statusd/1/web2/+", "shows no host that is followed")
             bridge.start()
@@ -111,6 +111,8 @@ def mistakes():
             result = bridge.run("--check")
             equal((result.status, result.err), (1, ""))
             contains(result.out, "cannot connect to 127.0.0.1:1: Connection refused")
+        with Bridge(daemon, section("mqtts://127.0.0.1:1"), start=False) as bridge:
+            contains(bridge.run("--check").out, "is there a broker, and is this its port?")
         with Bridge(daemon, section("mqtt://no-such-name.invalid"), start=False) as bridge:
             contains(bridge.run("--check").out, "cannot find no-such-name.invalid: ")
         with Bridge(daemon, "", start=False) as bridge:
