@@ -29,8 +29,12 @@ import Testing
     func stoppedBroker() throws {
         var losses = LossHold()
         _ = losses.take(try report(.ready), now: .zero, returnsEnd: .zero)
-        _ = losses.take(try report(.lost), now: .seconds(10), returnsEnd: .zero)
-        losses.disconnected()
+        for (host, state, second) in [("web1", HostState.lost, 10.0), ("web2", .lost, 8.9), ("web3", .stopped, 10)] {
+            _ = losses.take(try report(.ready, of: host), now: .zero, returnsEnd: .zero)
+            _ = losses.take(try report(state, of: host), now: .seconds(second), returnsEnd: .zero)
+        }
+        let earlier = [try report(.lost, of: "web2"), try report(.stopped, of: "web3")]
+        #expect(losses.disconnected(now: .seconds(10)) == earlier)
         #expect(losses.takeDue(now: .seconds(100)) == [])
         // The broker has kept the will, and the host needs some time to come back.
         #expect(losses.take(try report(.lost), now: .seconds(100), returnsEnd: .seconds(130)) == nil)

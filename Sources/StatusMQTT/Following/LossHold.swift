@@ -7,10 +7,17 @@ import StatusModel
 /// A broker that is stopped sends the wills of all hosts before it closes the connections. After its return, it may
 /// have kept them, and the hosts come back one after the other.
 struct LossHold {
-    /// How long the broker may take to close the connection after the first will.
     static let shortest = Duration.seconds(2)
+    /// How long a broker that is stopped may take from the first will to the end of the connection.
+    static let longestEnd = Duration.seconds(1)
 
-    private var held: [ServerName: (report: FollowReport, due: Duration)] = [:]
+    private struct Held {
+        var report: FollowReport
+        let since: Duration
+        let due: Duration
+    }
+
+    private var held: [ServerName: Held] = [:]
     /// The hosts that were ready when the daemon was last told of them.
     private(set) var readyHosts: Set<ServerName> = []
 
@@ -22,7 +29,8 @@ struct LossHold {
     mutating func take(_ report: FollowReport, now: Duration, returnsEnd: Duration) -> FollowReport? {
         guard case .host(let host, let presence, _) = report else { return report }
         if let presence, presence.state != .ready, readyHosts.contains(host) {
-            held[host] = (report, held[host]?.due ?? max(now + Self.shortest, returnsEnd))
+            let due = max(now + Self.shortest, returnsEnd)
+            held[host, default: Held(report: report, since: now, due: due)].report = report
             return nil
         }
         held[host] = nil
@@ -36,14 +44,24 @@ struct LossHold {
 
     /// The reports of hosts that have not come back.
     mutating func takeDue(now: Duration) -> [FollowReport] {
-        let due = held.filter { $0.value.due <= now }.sorted { $0.key < $1.key }
-        for (host, _) in due {
+        release(where: { $0.due <= now })
+    }
+
+    /// The connection to the broker has ended, which explains the last losses; returns the reports of the others.
+    mutating func disconnected(now: Duration) -> [FollowReport] {
+        defer { held = [:] }
+        return release(where: { held in
+            guard case .host(_, let presence?, _) = held.report else { return true }
+            return presence.state == .stopped || now - held.since > Self.longestEnd
+        })
+    }
+
+    private mutating func release(where condition: (Held) -> Bool) -> [FollowReport] {
+        let released = held.filter { condition($0.value) }.sorted { $0.key < $1.key }
+        for (host, _) in released {
             held[host] = nil
             readyHosts.remove(host)
         }
-        return due.map(\.value.report)
+        return released.map(\.value.report)
     }
-
-    /// The connection to the broker has ended, which explains the losses.
-    mutating func disconnected() { held = [:] }
 }

@@ -77,9 +77,15 @@ struct PassMachine {
         if case .receiving(let since, let last) = state {
             let isQuiet = !isBehind && now - last >= Self.quietTime
             guard isQuiet || now - since >= Self.longestPass else { return [] }
-            if now >= returnsEnd { actions = [.endPass] }
             passes += 1
-            state = .resting(until: now + rest)
+            if now >= returnsEnd {
+                actions = [.endPass]
+                state = .resting(until: now + rest)
+            } else if passes < Self.firstPasses {
+                state = .resting(until: now)
+            } else {
+                (state, passes) = (.resting(until: returnsEnd), 0)
+            }
         }
         if case .asked(let since) = state, !isBehind, now - since >= Self.longestWait {
             state = .disconnected

@@ -112,7 +112,7 @@ final class Subscriber {
             presence.disconnected(now: Self.now)
             timer?.schedule(after: Self.tick.active)
             passes.disconnected()
-            losses.disconnected()
+            losses.disconnected(now: Self.now).forEach(tell)
             lookTimer?.stop()
             calls.removeAll { if case .endPass = $0 { true } else { false } }
         case .published: break
