@@ -83,6 +83,8 @@ struct HostTable {
     var own: ServerName? {
         didSet { for host in entries.keys { entries[host]?.isOwn = host == own } }
     }
+    /// When this host counts as lost, unless it has reported for the first time; nil if it has.
+    var ownDue: Duration?
     /// The number of all their servers.
     private(set) var serverCount = 0
     /// The number of the pass that has begun; each reports all servers (``Ledger/endPass()``).

@@ -47,13 +47,32 @@ extension Ledger {
         return show(host, at: now).followed(by: Effects(revision: log.latest, expiry: noteHostExpiry(of: host)))
     }
 
+    /// Names this host; returns when to check whether it has reported.
+    mutating func setOwnHost(_ name: ServerName?, at now: Moment) -> Duration? {
+        guard name != hosts.own else { return nil }
+        hosts.own = name
+        hosts.ownDue = name.flatMap { hosts.entries[$0] == nil ? now.boot + HostTable.longestSilenceOfOwn : nil }
+        return hosts.ownDue
+    }
+
     /// The hosts that have been silent for too long, and the time of the next check.
     ///
     /// The caller notes each of them with ``lose(_:at:)``.
     mutating func silentHosts(at now: Moment, limit: Int) -> (names: [ServerName], next: Duration?) {
         var names: [ServerName] = []
-        nextHostExpiry = nil
+        nextHostExpiry = hosts.ownDue
+        if let own = hosts.own, let due = hosts.ownDue, due <= now.boot {
+            (hosts.ownDue, nextHostExpiry) = (nil, nil)
+            // It was never heard, as if it had been until now.
+            if hosts.entries[own] == nil {
+                hosts.entries[own] = HostTable.Entry(
+                    report: HostReport(state: .ready, epoch: -1), since: now.wall, heardAt: now, pass: hosts.pass,
+                    isOwn: true)
+                names.append(own)
+            }
+        }
         for (name, entry) in hosts.entries where entry.isReady {
+            if names.first == name { continue }
             if entry.expiry <= now.boot, names.count < limit {
                 names.append(name)
             } else {

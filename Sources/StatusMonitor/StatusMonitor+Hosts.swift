@@ -9,7 +9,11 @@ extension StatusMonitor {
     private static let hostsPerTurn = 16
 
     /// Names this host, without whose connection to a broker no other host is heard; nil if none is followed.
-    public func setOwnHost(_ name: ServerName?) { ledger.withLock { $0.hosts.own = name } }
+    public func setOwnHost(_ name: ServerName?) {
+        let now = clock()
+        let due = ledger.withLock { $0.setOwnHost(name, at: now) }
+        if let due { onExpiry.withLock { $0 }?(due) }
+    }
 
     /// Takes what a host says of itself; nil removes it, with its servers.
     ///
@@ -47,6 +51,7 @@ extension StatusMonitor {
     /// Removes all hosts, because none is followed any more; returns the names of what was removed.
     @discardableResult
     public func removeHosts() -> [ServerName] {
+        setOwnHost(nil)
         let names = ledger.withLock { ledger in ledger.hosts.entries.keys.flatMap { ledger.names(of: $0) } }
         remove(names)
         return names

@@ -285,6 +285,25 @@ struct HostTests {
         #expect(monitor.hostNames == [hub])
     }
 
+    @Test("this host is lost if nothing is reported of its connection")
+    func silentOwnHost() throws {
+        monitor.setOwnHost(name("hub"))
+        fixture.advance(by: 124_000)
+        monitor.expire()
+        #expect(monitor.hostNames == [])
+        fixture.advance(by: 1000)
+        monitor.expire()
+        #expect(try state("hub").headline == "statusd-mqtt does not report")
+        #expect(monitor.host(name("hub"))?.state == .lost)
+        try monitor.report(HostReport(state: .ready, epoch: 1, clockDifference: .zero), of: name("hub"), limit: 1)
+        #expect(try state("hub").isHealthy)
+        monitor.setOwnHost(name("other"))
+        monitor.removeHosts()
+        fixture.advance(by: 125_000)
+        monitor.expire()
+        #expect(monitor.hostNames == [])
+    }
+
     @Test("a configured server of a host's name stays what it is")
     func configuredHost() throws {
         monitor.add(ServerDefinition(name: web, source: "ping"))
