@@ -114,10 +114,13 @@ final class MQTTSession: @unchecked Sendable {
 
     /// What to wait for at the socket.
     func wantedEvents(mayRead: Bool) -> IOSource.Events {
-        var events: IOSource.Events = phase != .up || mayRead ? .readable : []
+        switch phase {
+        case .connecting: [.readable, .writable]
         // A handshake of TLS has something to write all the time, and waits for input.
-        if phase == .connecting || phase == .up && mosquitto_want_write(handle) { events.insert(.writable) }
-        return events
+        case .greeting, .ended: .readable
+        // Nothing is read that must be answered while no answer can be written.
+        case .up: mosquitto_want_write(handle) ? .writable : mayRead ? .readable : []
+        }
     }
 
     /// Reads one packet, if there is one.

@@ -102,7 +102,8 @@ def refresh():
                "  outer: { group: [inner, 'oth*'] }\n") as gated, contextlib.ExitStack() as stack:
         daemon = gated.daemon
         gated.open()
-        daemon.done("wait", "disk", "--timeout", "15s")
+        for name in ("disk", "other"):
+            daemon.done("wait", name, "--timeout", "15s")
         daemon.done("post", "push", "up")
         equal(text(daemon, "outer"), "ok: 2 ok")
         gated.close()

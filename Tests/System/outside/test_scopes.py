@@ -33,7 +33,7 @@ def lists():
         equal(listed(host="web1", level="warning"), ["mail@web1"])
         equal(listed(host="web3"), [])
         contains(daemon.ctl("list", "--of", "web3").err, "no server matches")
-        contains(daemon.ctl("list", "--of", "web 3").err, "must start with a letter or digit")
+        contains(daemon.ctl("list", "--of", "web 3").err, "must be the name of one host")
         for parameters in ({"host": "web1"}, {"level": "ok"}, {"server": "web1", "host": "web1"}):
             try:
                 next(connection.more("Watch", parameters))
