@@ -151,9 +151,12 @@ def mosquitto(size, patience):
             idle = hub.memory(hub.daemon.process)
             hub.start_carrier()
             line("a new hub is complete", f"{complete(hub, model, patience):.1f} s")
-            line("its memory", f"{weight(hub)}; statusd before {idle:.0f} MB")
+            at_once = weight(hub)
             wrong = right(hub, model)
             line("the checker", f"{len(wrong)} differences {wrong[:3]}")
+            # Until then, the history is written.
+            time.sleep(5)
+            line("its memory", f"{weight(hub)}, at first {at_once}; statusd before {idle:.0f} MB")
             hub.end_carrier(signal.SIGTERM)
             hub.daemon.process.terminate()
             hub.daemon.process.wait(patience)
