@@ -26,9 +26,10 @@ final class Publisher {
     private static let beat = (second: Duration.seconds(5), later: Duration.seconds(60))
     /// After so many beats, all servers are published again; not by all hosts at the same time.
     ///
-    /// A node of NATS that survived another one has acknowledged changes that it then did not keep. So with MQTT 3.1.1,
-    /// the first beat counts, too.
+    /// A node of NATS that survived another one has acknowledged changes that it then did not keep.
     private static let beatsPerRepetition = 5...15
+    /// With MQTT 3.1.1, as NATS speaks it, they are published again after the first beats; the times between these.
+    private static let earlyBeats = [Duration.seconds(10), .seconds(15)]
 
     private let settings: Settings
     private let daemon: DaemonLink
@@ -49,6 +50,7 @@ final class Publisher {
     private var timer: TimerSource?
     /// The number of beats until all servers are published again.
     private var beatsLeft = 0
+    private var earlyBeats: ArraySlice<Duration> = []
     private var isDaemonAway = false
     /// Whether another machine has this host's name.
     private var isHeld = false
@@ -202,7 +204,9 @@ final class Publisher {
         ownership.connected(epoch: epoch)
         (log, unacknowledgedPresences) = (nil, 0)
         isDaemonAway = false
-        beatsLeft = connection?.session?.version == .three ? 1 : .random(in: Self.beatsPerRepetition)
+        let isOlder = connection?.session?.version == .three
+        earlyBeats = isOlder ? Self.earlyBeats[...] : []
+        beatsLeft = isOlder ? 1 : .random(in: Self.beatsPerRepetition)
         publishAll(epoch)
         sayReady()
         timer?.schedule(after: Self.beat.second)
@@ -259,13 +263,14 @@ final class Publisher {
     }
 
     private func beat() {
-        timer?.schedule(after: Self.beat.later)
+        let next = earlyBeats.popFirst()
+        timer?.schedule(after: next ?? Self.beat.later)
         carryOut(ownership.tick(now: .nanoseconds(Int64(nanoseconds(of: CLOCK_BOOTTIME)))))
         if case .waiting = ownership.state { claim() } else { sayReady() }
         guard machine != nil, !isDaemonAway, let epoch = connection?.session?.epoch else { return }
         beatsLeft -= 1
         guard beatsLeft <= 0 else { return }
-        beatsLeft = .random(in: Self.beatsPerRepetition)
+        beatsLeft = next == nil ? .random(in: Self.beatsPerRepetition) : 1
         publishAll(epoch)
     }
 

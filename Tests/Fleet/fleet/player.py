@@ -31,7 +31,7 @@ class Player(Actions):
         self.brokers, self.chance = brokers, random.Random(seed)
         self.poll = select.epoll()
         self.hosts, self.by_descriptor, self.connecting = [], {}, 0
-        self.waiting, self.greeted = collections.deque(), collections.deque()
+        self.waiting, self.greeted = collections.deque(), collections.defaultdict(collections.deque)
         self.rate, self.owed, self.beat = 0.0, 0.0, time.monotonic() + 60
         self.done, self.orders, self.settling = collections.Counter(), bytearray(), None
         for number in range(first, first + count):
@@ -110,7 +110,9 @@ class Player(Actions):
         host.send("$state", host.said("ready"))
         for name in (*host.servers, *host.gone):
             host.tell(name)
-        self.greeted.append((time.monotonic() + 5, host))
+        now = time.monotonic()
+        for seconds in (5, 15, 30) if len(self.brokers) > 1 else (5,):
+            self.greeted[seconds].append((now + seconds, host))
 
     def read(self, host):
         try:
@@ -282,8 +284,9 @@ class Player(Actions):
             self.connect_some(now)
             if now > self.beat:
                 self.beat_all()
-            while self.greeted and self.greeted[0][0] < now:
-                self.repeat(self.greeted.popleft()[1])
+            for greeted in self.greeted.values():
+                while greeted and greeted[0][0] < now:
+                    self.repeat(greeted.popleft()[1])
             if self.settling and (model := self.settled()) is not None:
                 self.settling = None
                 self.answer(model)
