@@ -38,7 +38,7 @@ struct BrokerCheck {
         for (filter, isGranted) in zip(filters, granted) {
             print("\(broker): \(isGranted ? "grants" : "does not grant") the subscription to \(filter)")
         }
-        if !settings.mqtt.follow.isEmpty { print("\(broker): \(Self.sentence(await hosts(visit)))") }
+        if !settings.mqtt.follow.isEmpty { print("\(broker): \(Self.sentence(try await hosts(visit)))") }
         if publishes {
             print("\(broker): whether it permits publishing cannot be known without publishing")
         }
@@ -52,12 +52,11 @@ struct BrokerCheck {
     }
 
     /// The hosts of which the broker shows something.
-    private func hosts(_ visit: BrokerVisit) async -> Set<ServerName> {
+    private func hosts(_ visit: BrokerVisit) async throws(ConnectionFailure) -> Set<ServerName> {
         var reader = FollowReader(settings.mqtt.follow, own: settings.host)
         var hosts: Set<ServerName> = []
-        let deadline = ContinuousClock.now + Self.patience
-        while ContinuousClock.now < deadline, let event = await visit.next(within: Self.quietTime) {
-            guard case .message(let message) = event, let topic = Topic(message.topic) else { continue }
+        try await visit.readKept { message in
+            guard let topic = Topic(message.topic) else { return }
             let outcome = reader.read(message, topic, now: .zero, wall: .now)
             if case .report(let report) = outcome { hosts.insert(report.host) }
         }
@@ -71,8 +70,4 @@ struct BrokerCheck {
         default: "shows \(hosts.count) hosts that are followed"
         }
     }
-
-    /// After so long without a message that the broker keeps, it has sent all of them.
-    private static let quietTime = Duration.seconds(1)
-    private static let patience = Duration.seconds(10)
 }

@@ -7,8 +7,6 @@ import StatusModel
 /// Removes all messages that the broker keeps of a host that is gone (`--remove`).
 @EventLoop
 struct HostRemoval {
-    /// After so long without a message that the broker keeps, it has sent all of them.
-    private static let quietTime = Duration.seconds(1)
     /// How long the broker may take to acknowledge a message.
     private static let patience = Duration.seconds(15)
 
@@ -39,19 +37,15 @@ struct HostRemoval {
         // The user who may write this one may not be permitted to read it.
         var topics: Set<String> = settings.mqtt.discovery == nil ? [] : [Discovery.topic(of: host)]
         let known = topics.count
-        let deadline = ContinuousClock.now + Self.patience
-        while ContinuousClock.now < deadline, let event = await visit.next(within: Self.quietTime) {
-            switch event {
-            case .message(let message) where message.isRetained && !message.payload.isEmpty:
-                topics.insert(message.topic)
-                let isPresence = message.topic == Topic.presence(host: host).text
-                if isPresence, Presence.read(message.payload, at: .now)?.state == .ready {
-                    fail("\(host) is ready; stop its statusd-mqtt first, or wait until it is lost")
-                    return 1
-                }
-            case .ended(let failure, _): throw failure
-            default: break
-            }
+        var isReady = false
+        try await visit.readKept { message in
+            if !message.payload.isEmpty { topics.insert(message.topic) }
+            let isPresence = message.topic == Topic.presence(host: host).text
+            if isPresence { isReady = Presence.read(message.payload, at: .now)?.state == .ready }
+        }
+        guard !isReady else {
+            fail("\(host) is ready; stop its statusd-mqtt first, or wait until it is lost")
+            return 1
         }
         guard topics.count > known else {
             fail("the broker shows nothing of \(host): there is nothing, or this user may not read it")

@@ -63,16 +63,15 @@ extension Ledger {
         nextHostExpiry = hosts.ownDue
         if let own = hosts.own, let due = hosts.ownDue, due <= now.boot {
             (hosts.ownDue, nextHostExpiry) = (nil, nil)
-            // It was never heard, as if it had been until now.
+            // It was never heard since it was named.
             if hosts.entries[own] == nil {
+                let named = Moment(wall: now.wall, boot: due - HostTable.longestSilenceOfOwn)
                 hosts.entries[own] = HostTable.Entry(
-                    report: HostReport(state: .ready, epoch: -1), since: now.wall, heardAt: now, pass: hosts.pass,
+                    report: HostReport(state: .ready, epoch: -1), since: now.wall, heardAt: named, pass: hosts.pass,
                     isOwn: true)
-                names.append(own)
             }
         }
         for (name, entry) in hosts.entries where entry.isReady {
-            if names.first == name { continue }
             if entry.expiry <= now.boot, names.count < limit {
                 names.append(name)
             } else {

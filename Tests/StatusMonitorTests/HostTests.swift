@@ -263,47 +263,6 @@ struct HostTests {
         #expect(monitor.host(web)?.state == .ready)
     }
 
-    @Test("this host is lost before the others are, which are behind it")
-    func ownHost() throws {
-        let hub = name("hub")
-        monitor.setOwnHost(hub)
-        func hearOwn(_ state: HostState, _ epoch: Int) throws {
-            try monitor.report(HostReport(state: state, epoch: epoch, clockDifference: .zero), of: hub, limit: 1)
-        }
-        try hearOwn(.ready, 1)
-        try hear(.ready)
-        #expect(try state("web1").parent == hub && state("hub").parent == nil)
-        try hearOwn(.lost, 1)
-        #expect(try state("hub").headline == "no connection to a broker")
-        #expect(try state("web1").isHealthy)
-        try hearOwn(.ready, 2)
-        fixture.advance(by: 130_000)
-        monitor.expire()
-        #expect(try state("hub").countedLevel == .critical)
-        #expect(try state("web1").isHealthy)
-        for _ in 0..<3 { _ = monitor.endReportPass() }
-        #expect(monitor.hostNames == [hub])
-    }
-
-    @Test("this host is lost if nothing is reported of its connection")
-    func silentOwnHost() throws {
-        monitor.setOwnHost(name("hub"))
-        fixture.advance(by: 124_000)
-        monitor.expire()
-        #expect(monitor.hostNames == [])
-        fixture.advance(by: 1000)
-        monitor.expire()
-        #expect(try state("hub").headline == "statusd-mqtt does not report")
-        #expect(monitor.host(name("hub"))?.state == .lost)
-        try monitor.report(HostReport(state: .ready, epoch: 1, clockDifference: .zero), of: name("hub"), limit: 1)
-        #expect(try state("hub").isHealthy)
-        monitor.setOwnHost(name("other"))
-        monitor.removeHosts()
-        fixture.advance(by: 125_000)
-        monitor.expire()
-        #expect(monitor.hostNames == [])
-    }
-
     @Test("a configured server of a host's name stays what it is")
     func configuredHost() throws {
         monitor.add(ServerDefinition(name: web, source: "ping"))

@@ -9,6 +9,8 @@ import StatusConfiguration
 final class BrokerVisit {
     /// Longer than one attempt with each version of the protocol may take.
     private static let patience = Duration.seconds(15)
+    /// After so long without a message that the broker keeps, it has sent all of them.
+    private static let quietTime = Duration.seconds(1)
 
     private var connection: MQTTConnection?
     private var events: Deque<MQTTEvent> = []
@@ -62,6 +64,18 @@ final class BrokerVisit {
             }
         }
         throw ConnectionFailure(.lost, "the broker does not answer a subscription")
+    }
+
+    /// Reads what the broker keeps for the filters that were subscribed to.
+    func readKept(_ take: (IncomingMessage) -> Void) async throws(ConnectionFailure) {
+        let deadline = ContinuousClock.now + Self.patience
+        while ContinuousClock.now < deadline, let event = await next(within: Self.quietTime) {
+            switch event {
+            case .message(let message) where message.isRetained: take(message)
+            case .ended(let failure, _): throw failure
+            default: break
+            }
+        }
     }
 
     func publish(_ message: OutgoingMessage) { connection?.publish(message) }
