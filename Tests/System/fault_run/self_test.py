@@ -56,6 +56,11 @@ class World:
             return self.event("snapshot", servers=list(self.states.values()))
         return self.event("snapshot", self.states[self.stream.target.server or self.selected])
 
+    def snapshot_in_pieces(self):
+        """A snapshot of all servers, in two events."""
+        first, *others = self.snapshot()["servers"]
+        return self.event("snapshot", servers=[first], continues=True), self.event("snapshot", servers=others)
+
     def gap(self, missed):
         """A gap at the stream's cursor."""
         return self.event("gap", missed=missed, cursor={"epoch": EPOCH, "revision": self.stream.cursor[1]})
@@ -126,6 +131,25 @@ def newer_snapshot():
         world.post("a")
     world.feed(world.gap(5000), world.snapshot())
     equal(world.violations(), [])
+
+
+@test("the model accepts a snapshot in several events, and one that the end of the connection cut short")
+def snapshot_in_pieces():
+    world = World(Target("all"))
+    first, second = world.snapshot_in_pieces()
+    world.feed(first)
+    equal(world.stream.cursor, None, "nothing to continue after")
+    world.stream.begin(2, world.stream.cursor)
+    world.feed(first, second, world.post("a"))
+    equal(world.violations(), [])
+
+
+@test("an event within a snapshot is detected")
+def broken_snapshot():
+    world = World(Target("all"))
+    first, second = world.snapshot_in_pieces()
+    world.feed(first, world.post("a"), second)
+    noticed(world, "an event within a snapshot")
 
 
 @test("a missing event is detected, even the only one of its server")

@@ -91,7 +91,7 @@ class Stream:
         self._snapshot = (None, 0)  # the cursor of the last snapshot
         self._snapshot_is_here = False  # whether it came over this connection
         self._selected = None
-        self._segment = self._gap = None
+        self._segment = self._gap = self._unfinished = None
         self._cursor_life = self._life = 0  # the life of the cursor, and that of the connection
         self._since, self._is_first = None, True
         self.clear()
@@ -112,7 +112,7 @@ class Stream:
         """The end of a connection."""
         if self._segment and self._segment.end > self._segment.start:
             self.segments.append(self._segment)
-        self._segment = self._gap = None
+        self._segment = self._gap = self._unfinished = None
 
     def _fault(self, text, event):
         server = (event.get("server") or {}).get("name")
@@ -123,6 +123,15 @@ class Stream:
         """Takes the next event."""
         kind, cursor = event["kind"], (event["cursor"]["epoch"], event["cursor"]["revision"])
         self.events += 1
+        if self._unfinished:
+            if kind != "snapshot" or cursor != self._unfinished[0]:
+                self._fault("an event within a snapshot", event)
+            event = {**event, "servers": self._unfinished[1] + event.get("servers", [])}
+            self._unfinished = None
+        if event.get("continues"):
+            # Until all of a snapshot is here, it is as if nothing came, and the cursor is that before it.
+            self._unfinished = cursor, event["servers"]
+            return
         if kind == "gap":
             self._take_gap(event, cursor)
         elif kind == "snapshot":
