@@ -51,7 +51,9 @@ struct Discovery {
             }
             writer.member("availability_topic", Topic.presence(host: host).text)
             // These are the payloads that Home Assistant expects.
-            writer.member("availability_template", "{{ 'online' if value_json.state == 'ready' else 'offline' }}")
+            writer.member(
+                "availability_template",
+                "{{ 'online' if value_json is defined and value_json.state == 'ready' else 'offline' }}")
             writer.member("cmps") { writer in
                 for name in names { writer.member(named: Self.identifier(name.rawValue), component(name, host)) }
                 for name in removed { writer.member(named: Self.identifier(name.rawValue), Removed()) }
@@ -81,12 +83,14 @@ struct Discovery {
     private struct Sensor: JSONWritable {
         /// A server without a current status has the level of its last one, or “unknown” if there was none.
         private static let level =
-            "{% if value_json.phase == 'failed' or value_json.stale %}unknown"
-            + "{% else %}{{ value_json.status.level if value_json.status else 'unknown' }}{% endif %}"
+            "{{ 'unknown' if value_json is not defined or value_json.phase == 'failed' or value_json.stale "
+            + "else value_json.get('status', {}).get('level', 'unknown') }}"
+        // Home Assistant logs a member that is not there, unless it is read with get, and the empty message of a server
+        // that was removed, unless it becomes an object.
         private static let attributes =
-            "{{ {'text': value_json.status.text if value_json.status else value_json.message, "
-            + "'since': value_json.status.changedAt if value_json.status else none, "
-            + "'phase': value_json.phase, 'stale': value_json.stale} | tojson }}"
+            "{% if value_json is defined %}{% set status = value_json.get('status', {}) %}"
+            + "{{ {'text': status.get('text', value_json.get('message')), 'since': status.get('changedAt'), "
+            + "'phase': value_json.phase, 'stale': value_json.stale} | tojson }}{% else %}{}{% endif %}"
 
         let name: String
         let identifier: String

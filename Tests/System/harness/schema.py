@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks values against the JSON schemas in packaging/schema."""
 
-import os
 import pathlib
-import sys
 
-from .expect import Skip
-
-PROJECT = pathlib.Path(__file__).resolve().parents[3]
+from .installed import installed
 
 
 def closed(schema):
@@ -24,14 +20,7 @@ def closed(schema):
 
 def validator(schema, name):
     """Checks values against a definition of a schema, strictly."""
-    folder = pathlib.Path(os.environ.get("STATUSD_VENV", PROJECT / ".build/venv"))
-    for packages in folder.glob("lib/python*/site-packages"):
-        if str(packages) not in sys.path:
-            sys.path.append(str(packages))
-    try:
-        import jsonschema  # pylint: disable=import-outside-toplevel
-    except ImportError:
-        raise Skip("there is no jsonschema in .build/venv; packaging/test installs it") from None
+    jsonschema = installed("jsonschema")
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": closed(schema["$defs"])})
 

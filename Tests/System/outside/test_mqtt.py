@@ -11,6 +11,7 @@ from harness.attacker import need_root
 from harness.broker import Bridge, Broker
 from harness.daemon import Daemon, run
 from harness.expect import contains, equal, eventually
+from harness.installed import installed
 from harness.runner import test
 
 STATE, DB, WEB = "statusd/1/web1/$state", "statusd/1/web1/db", "statusd/1/web1/web"
@@ -265,3 +266,36 @@ def discovery():
             equal(sorted(listener.message("homeassistant/device/statusd-web1/config")["cmps"]), ["db", "web"])
             daemon.done("forget", "web")
             equal(listener.message("homeassistant/device/statusd-web1/config")["cmps"]["web"], {"p": "sensor"})
+
+
+@test("what Home Assistant shows of a server is right, also before its first status, when it is stale, and after a failure")
+def templates():
+    jinja = installed("jinja2")
+    # What Home Assistant warns of is an error here.
+    environment = jinja.Environment(undefined=jinja.StrictUndefined)
+    environment.filters["tojson"] = json.dumps
+    configuration = CONFIGURATION + "servers: { db: { push: true, ttl: 1s }, bad: { exec: [/dev/null] } }\n"
+    with Broker() as broker, Daemon(configuration) as daemon, broker.listener() as listener:
+        eventually(lambda: json.loads(daemon.ctl("status", "bad", "--json").out)["phase"] == "failed")
+        with Bridge(daemon, section(broker, discovery="homeassistant")):
+            sensors = listener.message("homeassistant/device/statusd-web1/config")["cmps"]
+
+            def shown(name, message=None):
+                if message is None:
+                    message = json.loads(broker.message(f"statusd/1/web1/{name}"))
+                # An empty message is that of a server that was removed.
+                variables = {"value_json": message} if message else {}
+                level, attributes = (environment.from_string(sensors[name][template]).render(variables)
+                                     for template in ("value_template", "json_attributes_template"))
+                return level, json.loads(attributes)
+
+            equal(shown("db"), ("unknown", {"text": "no status yet", "since": None, "phase": "empty", "stale": False}))
+            level, attributes = shown("bad")
+            equal((level, attributes["phase"], attributes["since"]), ("unknown", "failed", None))
+            contains(attributes["text"], "/dev/null")
+            daemon.done("post", "db", "“well”", "--level", "warning")
+            message = listener.message(DB, phase="loaded")
+            wanted = {"text": "“well”", "since": message["status"]["changedAt"], "phase": "loaded", "stale": False}
+            equal(shown("db", message), ("warning", wanted))
+            equal(shown("db", listener.message(DB, stale=True)), ("unknown", {**wanted, "stale": True}))
+            equal(shown("db", ""), ("unknown", {}))
