@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import StatusConfiguration
 import Testing
 
@@ -80,5 +81,16 @@ import Testing
         #expect(failure.description.contains(#"web\u{1b}1"#))
         #expect(ConnectionFailure.disconnected(142, by: broker, reason: "").code == .takenOver)
         #expect(ConnectionFailure.tls(broker, ["OpenSSL Error[0]: certificate verify failed"]).code == .untrusted)
+    }
+
+    @Test("however a port without TLS ends a connection with TLS, the advice is mqtt://")
+    func withoutTLS() throws {
+        let broker = try #require(MQTTBroker("mqtts://a"))
+        for failure in [
+            ConnectionFailure.notConnected(broker, errno: ECONNRESET), .notTaken(broker),
+            .closed(broker, .three, hasAnswered: false, isAtDot: false),
+        ] {
+            #expect(failure.description.contains("without TLS, write mqtt://"))
+        }
     }
 }

@@ -47,10 +47,7 @@ struct ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
     static func notConnected(_ broker: MQTTBroker, errno number: Int32) -> Self {
         // Its reason may be lost with the connection.
         if number == ECONNRESET, broker.usesTLS {
-            return Self(
-                .unreachable,
-                "\(broker.authority) has reset the connection; if this is its port without TLS, write mqtt://; if it "
-                    + "requires a client certificate, put that into the credentials mqtt.certificate and mqtt.key")
+            return Self(.unreachable, "\(broker.authority) has reset the connection\(adviceWithTLS)")
         }
         let advice = number == ECONNREFUSED ? "; is there a broker, and is this its port?" : ""
         return Self(
@@ -151,14 +148,15 @@ struct ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
             )
         }
         guard hasAnswered else {
-            let advice = broker.usesTLS ? certificateAdvice : "; if this is its port for TLS, write mqtts://"
+            let advice = broker.usesTLS ? adviceWithTLS : "; if this is its port for TLS, write mqtts://"
             return Self(.closedAtOnce, "\(place) closes the connection without an answer to \(version)\(advice)")
         }
         return Self(.lost, "\(place) has closed the connection")
     }
 
-    private static let certificateAdvice =
-        "; if it requires a client certificate, put that into the credentials mqtt.certificate and mqtt.key"
+    private static let adviceWithTLS =
+        "; if this is its port without TLS, write mqtt://; if it requires a client certificate, put that into the "
+        + "credentials mqtt.certificate and mqtt.key"
 
     /// The broker has said why it closes the connection (MQTT 5).
     static func disconnected(_ code: Int32, by broker: MQTTBroker, reason: String) -> Self {

@@ -153,7 +153,8 @@ def service_managers():
                 dpkg(option, package)
             dpkg("-r", "statusd")
             for user in ("statusd", "statusd-executor", "statusd-alerts"):
-                eventually(lambda: run("ps", "-o", "args=", "-u", user).out == "", f"no processes of {user}")
+                # systemd gives a service manager 90 s to end.
+                eventually(lambda: run("ps", "-o", "args=", "-u", user).out == "", f"no processes of {user}", patience=100)
                 assert not pathlib.Path("/var/lib/systemd/linger", user).exists(), user
 
 
