@@ -139,6 +139,8 @@ def snapshot_in_pieces():
     first, second = world.snapshot_in_pieces()
     world.feed(first)
     equal(world.stream.cursor, None, "nothing to continue after")
+    world.post("b")
+    first, second = world.snapshot_in_pieces()
     world.stream.begin(2, world.stream.cursor)
     world.feed(first, second, world.post("a"))
     equal(world.violations(), [])

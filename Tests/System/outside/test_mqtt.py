@@ -278,7 +278,9 @@ def templates():
     with Broker() as broker, Daemon(configuration) as daemon, broker.listener() as listener:
         eventually(lambda: json.loads(daemon.ctl("status", "bad", "--json").out)["phase"] == "failed")
         with Bridge(daemon, section(broker, discovery="homeassistant")):
-            sensors = listener.message("homeassistant/device/statusd-web1/config")["cmps"]
+            device = listener.message("homeassistant/device/statusd-web1/config")
+            sensors, availability = device["cmps"], environment.from_string(device["availability_template"])
+            equal([availability.render(value) for value in ({"value_json": json.loads(broker.message(STATE))}, {})], ["online", "offline"])
 
             def shown(name, message=None):
                 if message is None:
